@@ -363,7 +363,9 @@ void DatasetCache::OnPush(ClientId from, std::uint32_t request_id, const wire::P
       nullptr);
 }
 
-void DatasetCache::OnStoreReply(const wire::StoreReply& reply, MonotonicTime now) {
+void DatasetCache::OnStoreReply(std::uint32_t request_id, const wire::StoreReply& reply,
+                                MonotonicTime now) {
+  if (!mover_.Awaits(reply.id, request_id)) return;
   if (mover_.OnReply(reply.id, reply.accepted, now)) {
     keeper_.OnMoved(reply.id);
   } else if (!reply.accepted) {

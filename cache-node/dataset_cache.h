@@ -118,7 +118,7 @@ class DatasetCache {
   void OnAnnounce(const wire::Announce& announce, MonotonicTime now);
   void OnPush(ClientId from, std::uint32_t request_id, const wire::Push& push,
               cache::SampleRef bytes, const Status& received);
-  void OnStoreReply(const wire::StoreReply& reply, MonotonicTime now);
+  void OnStoreReply(std::uint32_t request_id, const wire::StoreReply& reply, MonotonicTime now);
   // The connection on which `member` was asked has ended, and its answers come no more.
   void OnLinkLost(wire::MemberId member);
   // No connection with `member` is left: the leases that were granted through it end, too. If it

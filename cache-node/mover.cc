@@ -9,6 +9,9 @@
 //           │  │ not sent          │ read     │ refused, or no answer for 2 s
 //           └──┴──── kLater ◄──────┴──────────┘      (kLater ends when `due` has come)
 //
+// All pushes of an order have one request id, so an answer that comes late still counts, and one to
+// an order that was replaced meanwhile does not.
+//
 // A move whose deadline has passed is given up, wherever it is. Enter and Leave are the only
 // functions that change the place. They keep the index of that place, and the pushes and bytes that
 // are charged to the receiver. later_, sent_ and deadlines_ are ordered by time, so a Tick looks at
@@ -32,6 +35,7 @@ void Mover::Add(const Order& order, const cache::Entry& entry, MonotonicTime now
   const auto deadline = order.deadline.value_or(now + limits_.deadline);
   Move& move = moves_[order.id];
   move = {.receiver = order.receiver,
+          .request_id = effects_.NewRequestId(),
           .bytes = entry.bytes,
           .size = entry.size,
           .crc = entry.crc,
@@ -117,6 +121,11 @@ void Mover::LiesOnDisk(SampleId id) {
   if (it == moves_.end()) return;
   it->second.on_disk = true;
   if (it->second.place != Place::kInFlight) it->second.bytes.reset();
+}
+
+bool Mover::Awaits(SampleId id, std::uint32_t request_id) const {
+  const auto it = moves_.find(id);
+  return it != moves_.end() && it->second.request_id == request_id;
 }
 
 bool Mover::OnReply(SampleId id, bool accepted, MonotonicTime now) {
@@ -226,7 +235,7 @@ bool Mover::Send(SampleId id, Move& move, MonotonicTime now) {
       .stream = move.kept_after.stream,
       .item = {.pass = move.kept_after.pass, .position = move.kept_after.position, .id = id},
       .crc = move.crc};
-  if (!effects_.Send(move.receiver, 0, push, move.bytes)) {
+  if (!effects_.Send(move.receiver, move.request_id, push, move.bytes)) {
     PutOff(id, move, now + move.retry);
     return false;
   }

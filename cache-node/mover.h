@@ -65,7 +65,9 @@ class Mover {
   // Gives up what is not being sent at this moment; returns those samples.
   std::vector<SampleId> CancelWaiting();
 
-  // True when the receiver has it and it may go here.
+  // Whether that is the answer to its order, and not to one that was cancelled or replaced.
+  bool Awaits(SampleId id, std::uint32_t request_id) const;
+  // What it awaits has come. True when the receiver has it and it may go here.
   bool OnReply(SampleId id, bool accepted, MonotonicTime now);
 
   // Announces and sends what is due; returns the samples whose deadline has passed.
@@ -83,7 +85,8 @@ class Mover {
   };
   struct Move {
     wire::MemberId receiver = 0;
-    cache::SampleRef bytes;  // null: to be read from the disk
+    std::uint32_t request_id = 0;  // of each of its pushes
+    cache::SampleRef bytes;        // null: to be read from the disk
     ByteCount size = 0;
     std::uint32_t crc = 0;
     cache::KeptAfter kept_after;

@@ -355,7 +355,7 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   } else if (const auto* announce = std::get_if<wire::Announce>(&message)) {
     cache.OnAnnounce(*announce, now);
   } else if (const auto* stored = std::get_if<wire::StoreReply>(&message)) {
-    cache.OnStoreReply(*stored, now);
+    cache.OnStoreReply(request_id, *stored, now);
   }
 }
 

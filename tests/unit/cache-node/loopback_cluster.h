@@ -272,7 +272,7 @@ class LoopbackCluster {
     } else if (const auto* update = std::get_if<wire::LeaseUpdate>(&e.message)) {
       to.OnPeerLeaseUpdate(e.from, *update, now);
     } else if (const auto* stored = std::get_if<wire::StoreReply>(&e.message)) {
-      to.OnStoreReply(*stored, now);
+      to.OnStoreReply(e.request_id, *stored, now);
     } else if (const auto* push = std::get_if<wire::Push>(&e.message)) {
       auto buffer = to.ReceivePush(push->item.id, e.payload->size());
       if (buffer) Copy(*e.payload, *buffer);

@@ -71,16 +71,21 @@ TEST(Relocation, ANodeThatEndsKeepsItsBudgetAndGivesNothingAwayByItself) {
 
 // Writes down what is pushed, and answers nothing.
 struct SilentPeers final : Effects {
-  std::uint32_t NewRequestId() override { return 1; }
+  std::uint32_t NewRequestId() override { return next_request++; }
   bool Reply(ClientId, std::uint32_t, const wire::Message&, const cache::SampleRef&) override {
     return true;
   }
-  bool Send(wire::MemberId, std::uint32_t, const wire::Message& message,
+  bool Send(wire::MemberId, std::uint32_t request_id, const wire::Message& message,
             const cache::SampleRef&) override {
-    if (const auto* push = std::get_if<wire::Push>(&message)) pushed.push_back(push->item.id);
+    if (const auto* push = std::get_if<wire::Push>(&message)) {
+      pushed.push_back(push->item.id);
+      requests.push_back(request_id);
+    }
     return true;
   }
+  std::uint32_t next_request = 1;
   std::vector<SampleId> pushed;
+  std::vector<std::uint32_t> requests;  // of these pushes
 };
 
 TEST(Relocation, WhatIsReadSoonestIsPushedFirst) {
@@ -106,6 +111,44 @@ TEST(Relocation, WhatIsReadSoonestIsPushedFirst) {
   mover.Tick(now);
   EXPECT_EQ(peers.pushed, (std::vector<SampleId>{4, 3, 1, 2}));
   EXPECT_EQ(mover.outbox_samples(), 2U);
+}
+
+TEST(Relocation, AnAnswerToAReplacedOrderDoesNotCount) {
+  SilentPeers peers;
+  ScriptedVerdicts verdicts;
+  verdicts.verdicts[{kMovedStream, 0, 1}] = {.keep = true, .keep_at = 1};
+  DatasetCache cache(
+      {.self = 1, .capacity = 1000, .sizes = plan::Sizes(std::vector<std::uint32_t>(10, 100))},
+      ReadDeadlines{}, verdicts, peers);
+  cache.SetMembers({1, 2, 3});
+  const MonotonicTime now{seconds(1)};
+  cache.OnPut({.client = LoopbackCluster::kSidecar}, 0, {.stream = kMovedStream, .item = {0, 1, 1}},
+              cache.Receive({.id = 1}, 100), OkStatus(), now);
+  for (const wire::MemberId receiver : {2, 3}) {
+    (void)cache.keeper().Relocate({{1, receiver}}, Keeper::OnDisk::kGoes, now + seconds(10), now);
+    cache.Tick(now);
+  }
+  ASSERT_EQ(peers.pushed, (std::vector<SampleId>{1, 1}));
+  cache.OnStoreReply(peers.requests[0], {.id = 1, .accepted = true}, now);
+  EXPECT_NE(cache.tier().Find(1), nullptr) << "member 3 may have no room for it";
+  cache.OnStoreReply(peers.requests[1], {.id = 1, .accepted = true}, now);
+  EXPECT_EQ(cache.tier().Find(1), nullptr);
+}
+
+TEST(Relocation, ALateAnswerCountsForAPushThatWasRepeated) {
+  SilentPeers peers;
+  Counters counters;
+  PassCounts passes;
+  Mover mover(1, peers, counters, passes, {});
+  MonotonicTime now{seconds(1)};
+  mover.Add({.id = 1, .receiver = 2},
+            {.bytes = std::make_shared<cache::SampleBytes>(10), .size = 10}, now);
+  mover.Tick(now);
+  now += seconds(3);
+  mover.Tick(now);
+  ASSERT_EQ(peers.pushed, (std::vector<SampleId>{1, 1}));
+  EXPECT_TRUE(mover.Awaits(1, peers.requests[0]));
+  EXPECT_TRUE(mover.OnReply(1, true, now));
 }
 
 }  // namespace
