@@ -205,6 +205,7 @@ void Measurement::End(Status outcome) {
 
 void Measurement::StopTraining() {
   timer_.Cancel();
+  client_.reset();  // the page that is asked for now would begin the next look
   if (training_.Ended() || !training_.running()) return;
   cluster_.Say(fmt::format(
       "stopping the training command, process {}; --keep-running lets it go on", training_.pid()));

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
+import re
+import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -17,6 +21,7 @@ from harness import paced_rank
 from harness.dataset import Dataset, generate
 from harness.faulty_store import FaultyStore, Pace as StorePace
 from harness.paced_rank import Pace
+from harness.processes import stop, wait_until
 from harness.store import LISTING
 
 SAMPLES = 2400
@@ -25,6 +30,7 @@ COMPUTE_SECONDS = 0.025
 STORE = StorePace(seconds=0.03, at_once=4)
 STORE_SECONDS = BATCH * STORE.seconds / STORE.at_once  # of a batch that nobody has
 WARMUP, STEPS, FREE_STEPS = 10, 50, 50
+ESTABLISHED = "01"  # in /proc/net/tcp
 
 CONFIGURATION = """\
 apiVersion: optcache.io/v1alpha1
@@ -74,10 +80,19 @@ class Bench:
         return [sys.executable, paced_rank.__file__, str(spec), str(rank)]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        options = ["--state", str(self._state), "--socket-dir", str(self._folder), "--arena=32Mi"]
-        return self._end(
-            [str(self._programs / "optcache"), "headspace", "-f", "images.yaml", *options, *words]
-        )
+        return self._end(self._headspace(*words))
+
+    @contextlib.contextmanager
+    def start(self, log: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+        """As `run`, but without waiting for its end; what it says goes to `log`."""
+        with log.open("wb") as said:
+            running = subprocess.Popen(
+                self._headspace(*words), cwd=self._folder, stdin=subprocess.DEVNULL, stderr=said
+            )
+        try:
+            yield running
+        finally:
+            stop(running)
 
     def measure(self, *words: str) -> subprocess.CompletedProcess[str]:
         steps = [f"--warmup-steps={WARMUP}", f"--steps={STEPS}", f"--free-steps={FREE_STEPS}"]
@@ -94,6 +109,11 @@ class Bench:
         """Of each step the seconds that it took, and how many of its samples were others."""
         lines = (self._folder / name).read_text().splitlines()
         return [(seconds, wrong) for seconds, wrong in map(json.loads, lines)]
+
+    def _headspace(self, *words: str) -> list[str]:
+        options = ["--state", str(self._state), "--socket-dir", str(self._folder), "--arena=32Mi"]
+        program = str(self._programs / "optcache")
+        return [program, "headspace", "-f", "images.yaml", *options, *words]
 
     def _end(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -191,6 +211,46 @@ def test_a_command_that_fails_is_no_report(bench: Bench) -> None:
     ended = bench.run("--", sys.executable, "-c", "raise SystemExit(3)")
     assert ended.returncode == 1
     assert "the training command failed (exit status 3)" in ended.stderr
+
+
+def child_of(parent: int, program: str) -> int:
+    """Of the processes that this one has started, the one that runs the program."""
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        if Path(f"/proc/{child}/exe").readlink().name == program:
+            return int(child)
+    raise LookupError(program)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def has_unread_request(port: int) -> bool:
+    connections = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(
+        address.endswith(f":{port:04X}") and state == ESTABLISHED and not queues.endswith(":00000000")
+        for _, address, _, state, queues, *_ in connections
+    )
+
+
+def test_a_stop_is_told_as_such_while_the_sidecar_is_asked(bench: Bench, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with bench.start(log, "--", "sleep", "3600") as running:
+        pages = re.compile(r":(\d+)/metrics \(sidecar\)")
+        wait_until(lambda: pages.search(log.read_text()) is not None, "the sidecar's address")
+        port = int(pages.findall(log.read_text())[0])
+        wait_until(lambda: listens(port), "the sidecar listens")
+        sidecar = child_of(running.pid, "optcache-sidecar")
+        os.kill(sidecar, signal.SIGSTOP)
+        wait_until(lambda: has_unread_request(port), "the sidecar is asked for the report")
+        # It takes five seconds to end, in which there is time for more looks.
+        os.kill(child_of(running.pid, "optcache-node"), signal.SIGSTOP)
+        running.send_signal(signal.SIGINT)
+        wait_until(lambda: "stopping the training command" in log.read_text(), "the stop")
+        os.kill(sidecar, signal.SIGCONT)
+        assert running.wait(timeout=120) == 1
+    assert log.read_text().splitlines()[-1].endswith("stopped before headspace was measured")
 
 
 def test_mistakes_are_told_before_anything_is_indexed(bench: Bench, tmp_path: Path) -> None:
