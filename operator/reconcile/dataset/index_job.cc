@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "dataset/digest.h"
 #include "operator/reconcile/dataset/source_pod.h"
 #include "operator/reconcile/reasons.h"
@@ -176,7 +177,7 @@ Result<IndexResult> ParseIndexResult(std::string_view termination_message) {
   if (!json.is_object()) return Error(Code::kInvalidArgument, "not a JSON object");
   IndexResult result{.digest = kube::TextAt(json, "/digest"),
                      .reason = kube::TextAt(json, "/reason"),
-                     .message = kube::TextAt(json, "/message").substr(0, kMaxShownMessage)};
+                     .message = CutText(kube::TextAt(json, "/message"), kMaxShownMessage)};
   if (!result.reason.empty()) {
     if (!IsReason(result.reason)) return Error(Code::kInvalidArgument, "reason is no word");
     if (!IsIndexReason(result.reason)) {  // of another version

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "kube/conditions.h"
 #include "kube/time_text.h"
 #include "operator/api/dataset_types.h"
@@ -41,13 +42,18 @@ std::string WaitingOf(const Json& container) {
   return message.empty() ? reason : reason + ": " + message;
 }
 
-// The end of a termination message, which may be that of a log, as one line of whole words.
+// The end of a termination message, which may be that of a log, as one line of whole words. A word
+// that is too long itself loses its beginning.
 std::string LastWords(std::string message) {
   std::ranges::replace(message, '\n', ' ');
-  if (message.size() > kLastWordsMax)
-    message.erase(0, message.find(' ', message.size() - kLastWordsMax));
-  message.erase(0, message.find_first_not_of(' '));
   message.erase(message.find_last_not_of(' ') + 1);
+  if (message.size() > kLastWordsMax) {
+    const std::size_t too_many = message.size() - kLastWordsMax;
+    const std::size_t blank = message.find(' ', too_many);
+    // Without a blank, the cut is between two characters of at most four bytes.
+    message.erase(0, blank != std::string::npos ? blank : CutText(message, too_many + 3).size());
+  }
+  message.erase(0, message.find_first_not_of(' '));
   return message;
 }
 

@@ -47,6 +47,21 @@ TEST(ObserveDataset, OfALongLogTheEndIsShown) {
   EXPECT_LE(trouble.size(), 600U);
 }
 
+TEST(ObserveDataset, OfALongWordTheEndIsShownInWholeCharacters) {
+  std::string word;
+  while (word.size() < 2000)
+    word += "…";
+  for (std::size_t end = 0; end < 3; ++end) {
+    const std::string last_words = std::string(end, 'x') + "\n";
+    const std::string trouble =
+        Ended({{"exitCode", 1}, {"reason", "Error"}, {"message", word + last_words}}).trouble;
+    EXPECT_TRUE(trouble.starts_with("it ended with 1 (Error): ……")) << trouble;
+    EXPECT_TRUE(trouble.ends_with("…" + std::string(end, 'x'))) << trouble;
+    EXPECT_GE(trouble.size(), 500U);
+    EXPECT_LE(trouble.size(), 600U);
+  }
+}
+
 TEST(ObserveDataset, AnEndWithoutAWordHasItsReason) {
   EXPECT_EQ(Ended({{"exitCode", 137}, {"reason", "OOMKilled"}}).trouble,
             "it ended with 137 (OOMKilled)");

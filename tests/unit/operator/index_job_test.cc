@@ -244,6 +244,16 @@ TEST(IndexResult, IsAManifestOrAReason) {
   EXPECT_EQ(failed->message, "no route");
 }
 
+TEST(IndexResult, ALongMessageIsCutBetweenCharacters) {
+  std::string message;
+  while (message.size() < 2000)
+    message += "…";
+  const auto failed =
+      ParseIndexResult(R"({"reason": "SourceUnreachable", "message": ")" + message + R"("})");
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->message, message.substr(0, 1023)) << "1024 bytes end within a character";
+}
+
 TEST(IndexResult, AReasonOfAnotherVersionIsAFailureThatNamesIt) {
   const auto failed = ParseIndexResult(R"({"reason": "SourceIsBlue", "message": "paint it"})");
   ASSERT_TRUE(failed);
