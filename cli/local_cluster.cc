@@ -134,6 +134,13 @@ Result<std::map<std::string, std::string>> KeysFolders(
   return folders;
 }
 
+// " (30 %)"; nothing if all samples are empty.
+std::string CapacityShare(ByteCount capacity, ByteCount of) {
+  if (of == 0) return "";
+  return fmt::format(" ({:.0f} %)",
+                     100.0 * static_cast<double>(capacity) / static_cast<double>(of));
+}
+
 }  // namespace
 
 std::string ProgramDir() {
@@ -160,9 +167,9 @@ Result<std::vector<ReadyDataset>> SetUpDatasets(const LocalOptions& options, con
     ASSIGN_OR_RETURN(ReadyDataset ready,
                      SetUpDataset(dataset, configuration.PlanOf(dataset), setup));
     const coordination::DatasetSpec& spec = ready.spec;
-    say(fmt::format("{}: {} samples, {}, capacity {} ({:.0f} %)", spec.name, spec.samples,
+    say(fmt::format("{}: {} samples, {}, capacity {}{}", spec.name, spec.samples,
                     FormatBytes(spec.bytes), FormatBytes(spec.capacity),
-                    100.0 * static_cast<double>(spec.capacity) / static_cast<double>(spec.bytes)));
+                    CapacityShare(spec.capacity, spec.bytes)));
     for (const std::string& note : ready.notes)
       say(fmt::format("{}: {}", spec.name, note));
     datasets.push_back(std::move(ready));

@@ -2,8 +2,14 @@
 
 #include <fcntl.h>
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/files.h"
 #include "base/unique_fd.h"
 #include "net/http_server.h"
 #include "support/temp_dir.h"
@@ -48,6 +54,31 @@ TEST_F(LocalClusterTest, ASocketInUseIsNotCalledAPort) {
   EXPECT_EQ(status.code(), Code::kConflict);
   EXPECT_TRUE(status.message().starts_with("listen on unix:" + *run + "/coordinator.sock: "))
       << status.message();
+}
+
+TEST_F(LocalClusterTest, ADatasetOfEmptySamplesHasNoShare) {
+  const std::string images = folder.Join("images");
+  std::filesystem::create_directory(images);
+  ASSERT_TRUE(WriteFileAtomically(images + "/a.jpg", "").ok());
+  const std::string file = folder.Join("images.yaml");
+  ASSERT_TRUE(WriteFileAtomically(file,
+                                  "apiVersion: optcache.io/v1alpha1\n"
+                                  "kind: Dataset\n"
+                                  "metadata: {name: images}\n"
+                                  "spec:\n"
+                                  "  source: {file: {path: " +
+                                      images +
+                                      "}}\n"
+                                      "  order: Path\n"
+                                      "  cache: {capacity: 30%}\n")
+                  .ok());
+  std::vector<std::string> said;
+  LocalOptions options;
+  options.files = {file};
+  const auto datasets =
+      SetUpDatasets(options, *state, [&](const std::string& line) { said.push_back(line); });
+  ASSERT_TRUE(datasets) << datasets.error().ToString();
+  EXPECT_THAT(said, testing::Contains("default/images: 1 samples, 0 B, capacity 0 B"));
 }
 
 }  // namespace
