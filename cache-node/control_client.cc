@@ -112,7 +112,6 @@ void ControlClient::Report() {
                            .body = coordination::ToJson(report)};
   http_.Send(std::move(request), kReportTimeout,
              [this, batch = report.savings.number](Result<net::HttpResponse> response) {
-               reporting_ = false;
                if (response && response->status >= 400 && response->status < 500) {
                  Log(LogLevel::kError, "the coordinator refused a report",
                      {{"status", response->status}, {"answer", response->body}});
@@ -121,6 +120,8 @@ void ControlClient::Report() {
                  if (hooks_.answered) hooks_.answered(batch);
                  SendTraces(response->body);
                }
+               // Only now, so that a hook's ReportSoon has its report follow this one.
+               reporting_ = false;
                const bool again = std::exchange(report_again_, false);
                report_timer_ =
                    loop_.After(again ? kReportGap : options_.report_every, [this] { Report(); });

@@ -1,5 +1,6 @@
 #include "cache-node/control_client.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,31 @@ TEST(ControlClient, ANodesNameMayHaveBlanksWhereItSendsLists) {
   client.Start();
   EXPECT_THAT(answering.urls, testing::Contains("http://127.0.0.1:1/v1/traces/aa"
                                                 "?node=my%20laptop%20%26%20me"));
+}
+
+TEST(ControlClient, ReportsSoonAgainIfTheAnswerAsksForIt) {
+  net::EventLoop loop;
+  ReportHttp answering;
+  answering.answer = R"({"member":1,"version":"0.1"})";
+  ControlHttp http(answering, "http://127.0.0.1:1");
+  std::optional<ControlClient> client;
+  int reports = 0;
+  client.emplace(loop, http,
+                 ControlClient::Options{.node = "a", .report_every = std::chrono::hours(1)},
+                 ControlClient::Hooks{.report =
+                                          [&] {
+                                            ++reports;
+                                            return coordination::Report{};
+                                          },
+                                      .answered =
+                                          [&](std::uint64_t) {
+                                            if (reports < 3) client->ReportSoon();
+                                          },
+                                      .apply = [](const coordination::DesiredState&) {},
+                                      .trace = nullptr});
+  client->Start();
+  net::RunUntil(loop, [&] { return reports == 3; });
+  EXPECT_EQ(reports, 3);
 }
 
 // A node's table and its reports on one side, the coordinator's book on the other.
