@@ -170,8 +170,8 @@ void WarnOfPod(const Json& spec, const SidecarPlan& plan, std::vector<std::strin
     const auto order = sampler::ParsePodOrder(plan.request.sampler);
     if (order && order->recipe.world > order->ranks) {
       warnings.emplace_back(
-          "nothing says which of its job's pods this is, so it is taken for the first: of a Job, "
-          "say completionMode: Indexed");
+          "nothing says which of its job's pods this is, so it is taken for the first: in a Job, "
+          "set completionMode: Indexed");
     }
   }
   if (Member(spec, "resources").is_object()) {
