@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/files.h"
+#include "support/source_dir.h"
 #include "unit/cli/fake_kubectl.h"
 #include "unit/cli/plan_examples.h"
 
@@ -108,6 +110,21 @@ TEST(Program, EndsAsKubectlDoesWhenRolloutIsMisused) {
     EXPECT_EQ(plugin.status, 1) << words;
     EXPECT_THAT(plugin.err, StartsWith("error: ")) << words;
   }
+}
+
+TEST(Program, TheArchitecturePageListsItsCommands) {
+  const std::string help = RunAs("optcache", "--help").out;
+  std::string commands;
+  std::size_t line = help.find("\n  ", help.find("\nSubcommands:"));
+  for (; line != std::string::npos; line = help.find("\n  ", line + 1)) {
+    const std::size_t name = line + 3;
+    if (help[name] == ' ') continue;  // of the description above
+    commands +=
+        (commands.empty() ? "`" : ", `") + help.substr(name, help.find(' ', name) - name) + "`";
+  }
+  EXPECT_THAT(commands, StartsWith("`up`, "));
+  EXPECT_THAT(ReadFile(InRepository("docs/ARCHITECTURE.md"), 1_MiB).value_or(""),
+              HasSubstr("is the command line: " + commands + "; "));
 }
 
 TEST(Program, PrintsHelpAsKubectlDoesForRolloutAlone) {
