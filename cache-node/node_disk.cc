@@ -1,3 +1,13 @@
+// Opens the disk of a node, and gives each dataset its tier there.
+//
+// The idea: one folder, one budget, one pool of threads, and a DiskTier for each dataset. Open
+// takes the folder's lock first, because a start removes segments that look torn, and those of a
+// node that still runs look so. What it finds is adopted: samples on the disk outlive the process.
+// A segment that cannot be read stays and counts, and the next start tries it again. A dataset that
+// is gone leaves in two steps: KeepOnly erases its samples, and Tick waits until nothing of it is
+// written any more. Threads post what they finished to the loop; alive_ ends that when the object
+// is gone.
+
 #include "cache-node/node_disk.h"
 
 #include <cerrno>

@@ -1,3 +1,12 @@
+// Tells the story of a Dataset in a cluster, from what kubectl answered.
+//
+// The idea: each Tell* looks at one part, in the order in which causes come before effects: spec,
+// index, placement, nodes, source, plan, hits, events. It adds findings and returns nothing, and
+// PutUrgentFirst sorts them by severity and keeps that order. What to do stands in tables by the
+// reason of a condition, so that a reason without advice is seen at a glance; an unknown reason
+// gets `kubectl describe`. What could not be asked is a finding too (answers.unseen), so silence
+// never looks like health. Begin to read at ExplainDataset, at the end.
+
 #include "cli/dataset_story.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// The subcommand explain: chooses what is asked of whom, and prints the story.
+//
+// The idea: asking and telling are apart. explain_questions.cc asks a cluster and AskLocal asks an
+// `optcache up`; dataset_story.cc, job_story.cc, pod_story.cc and local_story.cc turn the answers
+// into findings and touch nothing. As a plugin of kubectl the command asks the cluster; else it
+// asks this machine, unless --cluster is given. Pages of sidecars are read twice, as a rate needs
+// two looks.
+
 #include "cli/explain.h"
 
 #include <memory>

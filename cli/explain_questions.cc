@@ -1,3 +1,12 @@
+// Asks a cluster what the stories of Datasets and jobs need.
+//
+// The idea: Asker has one deadline for all questions, and each answer that cannot be had becomes a
+// finding that names the right that is missing, or what failed. Only the question without which
+// there is no story is an error. Pods of a job are sought by the label that the Job controller
+// sets, and if it finds none, among all pods of the namespace, of which at most kMaxPodsListed are
+// read. The number of pods, and of sidecars whose page is asked, has a limit, and a finding says
+// what was left out. Begin to read at AskAboutDataset and AskAboutJob, at the end.
+
 #include "cli/explain_questions.h"
 
 #include <algorithm>

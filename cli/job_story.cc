@@ -1,3 +1,11 @@
+// Tells the story of a job in a cluster, from what kubectl and the sidecars' pages answered.
+//
+// The idea: the story of each pod (pod_story.cc) is there already; here, pods that share a cause
+// become one finding with their names, so that a job of a thousand ranks has a few lines. Tell* go
+// from causes to effects: the Job, its pods, their injection, Datasets, sidecars, streams, reads,
+// events. That no rank is attached is told only if the plans of all namespaces were seen.
+// PutUrgentFirst keeps the order within a severity. Begin to read at ExplainJob, at the end.
+
 #include "cli/job_story.h"
 
 #include <algorithm>

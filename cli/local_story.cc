@@ -1,3 +1,10 @@
+// Tells the story of a dataset or a job of `optcache up`, from the coordinator's status.
+//
+// The idea: the same findings as in a cluster, as far as they exist here: there are no pods, no
+// injection and no conditions. A name may be given with or without its namespace, and a job by its
+// stream's name or the part of it that names the job or the loader. The pages of sidecars count all
+// jobs together, so what they say is told as such.
+
 #include "cli/local_story.h"
 
 #include <algorithm>

@@ -1,3 +1,16 @@
+// Serves parts of objects by reads of whole samples, which later parts join.
+//
+//   Read ─► joins the open read of that sample ─► Serve          now, or when the sample is there
+//        ─► Ask ─► BatchDesk ─► Reply ─► Serve ─► LingerOn       it holds the sample for later
+//        parts
+//                                              ─► End            all bytes were asked for
+//
+// The idea: a reader of shards asks for ranges with minutes between them, and each must not be a
+// read of the whole shard at the store. So a read holds its sample until all its bytes were asked
+// for. Memory that is held only for what may come is lent: CloseOne gives it back as soon as
+// another read needs room, the least recently asked first, and first one that nobody else holds.
+// `reads_` owns all reads; `open_` has those that parts may join, one a sample.
+
 #include "sidecar/object_reads.h"
 
 #include <algorithm>
