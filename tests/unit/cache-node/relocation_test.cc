@@ -124,7 +124,7 @@ TEST(Relocation, AnAnswerToAReplacedOrderDoesNotCount) {
   const MonotonicTime now{seconds(1)};
   cache.OnPut({.client = LoopbackCluster::kSidecar}, 0, {.stream = kMovedStream, .item = {0, 1, 1}},
               cache.Receive({.id = 1}, 100), OkStatus(), now);
-  for (const wire::MemberId receiver : {2, 3}) {
+  for (const wire::MemberId receiver : {2U, 3U}) {
     (void)cache.keeper().Relocate({{1, receiver}}, Keeper::OnDisk::kGoes, now + seconds(10), now);
     cache.Tick(now);
   }
