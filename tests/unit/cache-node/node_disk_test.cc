@@ -54,7 +54,7 @@ TEST_F(NodeDiskTest, AFolderThatCannotBeMadeIsAnError) {
 TEST_F(NodeDiskTest, SegmentsThatCannotBeReadAreLogged) {
   SetUpLog("node_disk_test", LogLevel::kInfo, LogFormat::kText);
   std::filesystem::create_directories(dir.Join("optcache/0000000000000abc"));
-  // A link to itself cannot be opened, as root neither.
+  // A link to itself cannot be opened, not even by root.
   const std::string link = dir.Join("optcache/0000000000000abc/0000000000000005.segment");
   std::filesystem::create_symlink("0000000000000005.segment", link);
   testing::internal::CaptureStderr();
