@@ -176,6 +176,10 @@ std::vector<std::string> NotesOn(const config::Dataset& dataset, bool has_disk) 
   if (dataset.placement != config::Placement{}) {
     notes.emplace_back("placement has no meaning on one machine");
   }
+  if (dataset.index_interval) {
+    notes.emplace_back(
+        "index.interval has no meaning on one machine: --reindex looks for what has changed");
+  }
   return notes;
 }
 

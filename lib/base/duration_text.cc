@@ -43,4 +43,14 @@ Result<Duration> ParseDuration(std::string_view text) {
   return std::chrono::milliseconds(sum);
 }
 
+Result<Duration> ParseDurationWithin(std::string_view text, const DurationBounds& bounds) {
+  const Result<Duration> duration = ParseDuration(text);
+  if (!duration || *duration < bounds.least || *duration > bounds.most ||
+      *duration % std::chrono::seconds(1) != Duration::zero()) {
+    return Error(Code::kInvalidArgument, "'" + std::string(text) + "', allowed: a span of time " +
+                                             std::string(bounds.allowed));
+  }
+  return *duration;
+}
+
 }  // namespace optcache

@@ -11,4 +11,13 @@ namespace optcache {
 // none, or longer than a hundred days.
 Result<Duration> ParseDuration(std::string_view text);
 
+struct DurationBounds {
+  Duration least;
+  Duration most;
+  std::string_view allowed;  // says so: "from 1s to 24h, for example 10m"
+};
+
+// Whole seconds within the bounds. kInvalidArgument says what is allowed.
+Result<Duration> ParseDurationWithin(std::string_view text, const DurationBounds& bounds);
+
 }  // namespace optcache

@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dataset/index_interval.h"
 #include "dataset/patience.h"
 #include "dataset/s3_location.h"
 #include "dataset/store_price.h"
@@ -77,8 +78,9 @@ struct Dataset {
   std::optional<S3Source> s3;
   Duration patience = dataset::kPatience;  // how long the source may be away
   Format format = Format::kFiles;
-  std::vector<std::string> include;  // empty: all that are samples
-  std::optional<Order> order;        // unset: chosen by what is there
+  std::vector<std::string> include;        // empty: all that are samples
+  std::optional<Duration> index_interval;  // for clusters alone
+  std::optional<Order> order;              // unset: chosen by what is there
   Verify verify = Verify::kChecksum;
   Limits limits;
   dataset::StorePrice price;

@@ -27,13 +27,15 @@ void ReadS3(YamlMap& s3, S3Source& out) {
   }
 }
 
-void ReadPatience(YamlMap& source, Duration& out) {
+template <typename Span>
+void ReadSpan(YamlMap& map, std::string_view field, Result<Duration> (*parse)(std::string_view),
+              Span& out) {
   std::string text;
-  source.Read("patience", text);
-  if (!source.Has("patience")) return;
-  const Result<Duration> patience = dataset::ParsePatience(text);
-  if (!patience) return source.Fail("patience", patience.error().message());
-  out = *patience;
+  map.Read(field, text);
+  if (!map.Has(field)) return;
+  const Result<Duration> span = parse(text);
+  if (!span) return map.Fail(field, span.error().message());
+  out = *span;
 }
 
 void ReadSource(YamlMap& spec, Dataset& dataset) {
@@ -42,7 +44,7 @@ void ReadSource(YamlMap& spec, Dataset& dataset) {
     if (source.Has("pvc")) {
       source.Fail("pvc", "is a volume of a cluster; on one machine write file: {path: …}");
     }
-    ReadPatience(source, dataset.patience);
+    ReadSpan(source, "patience", dataset::ParsePatience, dataset.patience);
     source.In("s3", [&](YamlMap& s3) { ReadS3(s3, dataset.s3.emplace()); });
     source.In("file",
               [&](YamlMap& file) { file.Need("path", dataset.file.emplace().path, "a folder"); });
@@ -106,6 +108,9 @@ Dataset ReadDataset(YamlMap& document) {
                {"Megatron", Format::kMegatron}},
               dataset.format);
     spec.Read("include", dataset.include);
+    spec.In("index", [&](YamlMap& index) {
+      ReadSpan(index, "interval", dataset::ParseIndexInterval, dataset.index_interval);
+    });
     Order order = Order::kPath;
     spec.Read(
         "order",

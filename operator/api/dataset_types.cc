@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "dataset/index_interval.h"
 #include "dataset/patience.h"
 #include "operator/api/fields.h"
 
@@ -132,16 +133,18 @@ Source ReadSource(Fields fields, Fields& spec) {
   return ReadClaim(fields.In("pvc"));
 }
 
-std::int64_t ReadPatience(Fields fields) {
+// A span of time in seconds; 0 where there is none.
+std::int64_t ReadSpan(Fields fields, const char* name,
+                      Result<Duration> (*parse)(std::string_view)) {
   std::string text;
-  fields.Read("patience", kMaxQuantity, text);
+  fields.Read(name, kMaxQuantity, text);
   if (text.empty()) return 0;
-  const Result<Duration> patience = dataset::ParsePatience(text);
-  if (!patience) {
-    fields.Fault("patience", patience.error().message());
+  const Result<Duration> span = parse(text);
+  if (!span) {
+    fields.Fault(name, span.error().message());
     return 0;
   }
-  return std::chrono::duration_cast<std::chrono::seconds>(*patience).count();
+  return std::chrono::duration_cast<std::chrono::seconds>(*span).count();
 }
 
 std::optional<Capacity> ReadCapacity(Fields& fields, const char* name) {
@@ -290,9 +293,11 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   Fields spec(kube::Find(object, "/spec"), "spec", faults);
   DatasetSpec dataset;
   dataset.source = ReadSource(spec.In("source"), spec);
-  dataset.patience_seconds = ReadPatience(spec.In("source"));
+  dataset.patience_seconds = ReadSpan(spec.In("source"), "patience", dataset::ParsePatience);
   spec.Read("format", AllOf(kFormats), dataset.format);
   spec.Read("include", kMaxIncludes, kMaxPath, dataset.include);
+  dataset.index_interval_seconds =
+      ReadSpan(spec.In("index"), "interval", dataset::ParseIndexInterval);
   spec.Read("order", AllOf(kOrders), dataset.order);
   spec.Read("verify", AllOf(kVerifies), dataset.verify);
   dataset.limits = ReadLimits(spec.In("limits"));

@@ -83,6 +83,7 @@ struct DatasetSpec {
   std::int64_t patience_seconds = 0;  // with it; 0: as the programs have it
   Format format = Format::kFiles;
   std::vector<std::string> include;
+  std::int64_t index_interval_seconds = 0;  // the source is indexed again so often; 0: never
   Order order = Order::kAutomatic;
   Verify verify = Verify::kChecksum;
   Limits limits;

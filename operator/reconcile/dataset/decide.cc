@@ -225,8 +225,8 @@ Decision DecideInvalid(const Observed& observed, api::DatasetStatus status,
   return decision;
 }
 
-void TakeResult(const IndexResult& result, std::string hash, api::DatasetStatus& status) {
-  status.index_hash = std::move(hash);
+void TakeResult(const IndexResult& result, std::string mark, api::DatasetStatus& status) {
+  status.index_hash = std::move(mark);
   status.manifest_digest = result.digest;
   status.samples = result.samples;
   status.bytes = result.bytes;
@@ -246,8 +246,7 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   Decision decision;
   Indexing indexing = DecideIndexing(observed, *spec, status, settings);
   const bool lost = IsManifestLost(observed, status);
-  const std::string hash = IndexHash(observed.dataset, *spec);
-  if (indexing.result) TakeResult(*indexing.result, hash, status);
+  if (indexing.result) TakeResult(*indexing.result, ToText(indexing.mark), status);
   if (observed.cache && observed.cache->manifest_digest == status.manifest_digest)
     TakeNumbers(*observed.cache, status);
   if (observed.placed) status.capacity = CapacityOf(*observed.placed);
@@ -265,7 +264,8 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   }
   SetDegraded(observed, ChoosePlan(observed.plans), conditions);
   // While a change is being indexed, what is served is the Dataset as it was before.
-  if (indexed && status.index_hash != hash) status.observed_generation = served_before;
+  if (indexed && ParseIndexMark(status.index_hash).hash != indexing.mark.hash)
+    status.observed_generation = served_before;
   conditions.set_generation(status.observed_generation);
   SetReady(conditions.all(), indexed, placed, lost, conditions);
   status.conditions = conditions.all();
@@ -276,7 +276,8 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   DecidePlans(observed, decision);
   decision.events = std::move(conditions.events());
   decision.requeue_after = indexing.requeue_after;
-  if (observed.cache && !decision.requeue_after) decision.requeue_after = kNumbersEvery;
+  if (observed.cache && decision.requeue_after.value_or(kNumbersEvery) >= kNumbersEvery)
+    decision.requeue_after = kNumbersEvery;
   return decision;
 }
 

@@ -23,6 +23,7 @@ namespace {
 using kube::Json;
 
 constexpr std::size_t kHashDigits = 10;
+constexpr std::string_view kBeforeMark = "-index-";
 constexpr std::size_t kMaxIndexJobName = 63;  // it becomes a label of the pods
 constexpr std::size_t kMaxMessage = 4096;
 constexpr std::size_t kMaxShownMessage = 1024;
@@ -119,15 +120,21 @@ std::string IndexHash(const kube::Json& dataset, const api::DatasetSpec& spec) {
   return dataset::ToHex(dataset::Sha256Of(AsBytes(text))).substr(0, kHashDigits);
 }
 
-std::string IndexJobName(std::string_view dataset, std::string_view hash) {
-  const std::string ending = fmt::format("-index-{}", hash);
+std::string IndexJobName(std::string_view dataset, const IndexMark& mark) {
+  const std::string ending = fmt::format("{}{}", kBeforeMark, ToText(mark));
   const std::size_t room = kMaxIndexJobName - ending.size();
   if (dataset.size() <= room) return std::string(dataset) + ending;
   // Two names that begin alike must not share a Job.
   constexpr std::size_t kNameDigits = 6;
-  const std::string mark =
+  const std::string digits =
       dataset::ToHex(dataset::Sha256Of(AsBytes(dataset))).substr(0, kNameDigits);
-  return fmt::format("{}-{}{}", dataset.substr(0, room - kNameDigits - 1), mark, ending);
+  return fmt::format("{}-{}{}", dataset.substr(0, room - kNameDigits - 1), digits, ending);
+}
+
+IndexMark MarkOfJob(std::string_view name) {
+  const std::size_t found = name.rfind(kBeforeMark);
+  if (found == std::string_view::npos) return {};
+  return ParseIndexMark(name.substr(found + kBeforeMark.size()));
 }
 
 Result<Json> ParseIndexPod(std::string_view text) {
@@ -149,10 +156,10 @@ Result<Json> ParseIndexPod(std::string_view text) {
                "supplementalGroups");
 }
 
-Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec,
+Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec, const IndexMark& mark,
                            const ReconcileSettings& settings) {
   const kube::ObjectKey key = kube::KeyOf(dataset);
-  const std::string name = IndexJobName(key.name, IndexHash(dataset, spec));
+  const std::string name = IndexJobName(key.name, mark);
   const Json labels = {{kManagedByLabel, kManagedBy},
                        {"app.kubernetes.io/name", "optcache"},
                        {kComponentLabel, kIndexComponent},

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "kube/object.h"
 #include "operator/api/dataset_types.h"
+#include "operator/reconcile/dataset/index_period.h"
 #include "operator/reconcile/decision.h"
 
 namespace optcache::reconcile {
@@ -25,8 +26,11 @@ inline constexpr std::int64_t kJobKeptSeconds = 600;
 // annotation that asks for another time. Ten hexadecimal digits.
 std::string IndexHash(const kube::Json& dataset, const api::DatasetSpec& spec);
 
-// "imagenet-index-0a1b2c3d4e"; long names are cut so that it fits into a label.
-std::string IndexJobName(std::string_view dataset, std::string_view hash);
+// "imagenet-index-0a1b2c3d4e", or with a period "imagenet-index-0a1b2c3d4e-1795788000"; long names
+// are cut so that it fits into a label.
+std::string IndexJobName(std::string_view dataset, const IndexMark& mark);
+// What such a name ends with.
+IndexMark MarkOfJob(std::string_view name);
 
 // `{"resources": {…}, "nodeSelector": {…}, "tolerations": […], "securityContext": {…}}`, of which
 // each may be missing.
@@ -35,7 +39,7 @@ Result<kube::Json> ParseIndexPod(std::string_view text);
 
 // kInvalidArgument: a source that this version cannot index.
 Result<kube::Json> BuildIndexJob(const kube::Json& dataset, const api::DatasetSpec& spec,
-                                 const ReconcileSettings& settings);
+                                 const IndexMark& mark, const ReconcileSettings& settings);
 
 // What a Job has said in its termination message.
 struct IndexResult {

@@ -40,6 +40,24 @@ void Remove(const Observed& observed, const IndexJob& job, Indexing& indexing) {
   indexing.requeue_after = kLookAgain;
 }
 
+// The Job to follow: that of `wanted`. One of an earlier period, which has made nothing yet, goes
+// before it: an interval may be shorter than the indexing takes.
+std::string JobToFollow(const Observed& observed, const api::DatasetStatus& status,
+                        const IndexMark& wanted) {
+  const IndexMark last = ParseIndexMark(status.index_hash);
+  const std::int64_t taken = last.hash == wanted.hash ? last.period : -1;
+  const std::string dataset = kube::KeyOf(observed.dataset).name;
+  const std::string uid = kube::UidOf(observed.dataset);
+  IndexMark found = wanted;
+  for (const IndexJob& job : observed.jobs) {
+    const IndexMark mark = MarkOfJob(job.name);
+    if (job.owner_uid == uid && !job.deleting && mark.hash == wanted.hash && mark.period > taken &&
+        mark.period < found.period)
+      found = mark;
+  }
+  return IndexJobName(dataset, found);
+}
+
 // Jobs of an earlier spec that still run make a manifest that nobody wants.
 void RemoveOutdated(const Observed& observed, const std::string& wanted, Indexing& indexing) {
   const std::string uid = kube::UidOf(observed.dataset);
@@ -108,7 +126,7 @@ void TakeResult(const Observed& observed, const IndexJob& job, Indexing& indexin
 
 void Create(const Observed& observed, const api::DatasetSpec& spec,
             const ReconcileSettings& settings, const std::string& name, Indexing& indexing) {
-  Result<kube::Json> job = BuildIndexJob(observed.dataset, spec, settings);
+  Result<kube::Json> job = BuildIndexJob(observed.dataset, spec, indexing.mark, settings);
   if (!job) {
     indexing.failed = true;
     indexing.reason = "SourceUnsupported";
@@ -140,6 +158,44 @@ void Follow(const Observed& observed, const IndexJob& job, bool lost, Indexing& 
   TakeResult(observed, job, indexing);
 }
 
+// Of a Dataset that is indexed and is so again as its interval wants it: while nothing has failed,
+// what was said of the last time stays.
+void SayOfRepetition(const Observed& observed, Indexing& indexing) {
+  if (indexing.done) return;
+  if (indexing.reason != "Indexing") {
+    indexing.message += ". The list of samples of before stays in use";
+    return;
+  }
+  const kube::Condition before = kube::ConditionOf(observed.dataset, "Indexed");
+  const bool was_bad = before.status == kube::ConditionStatus::kFalse && !before.reason.empty();
+  if (was_bad) {
+    indexing.reason = before.reason;
+    indexing.message = before.message;
+  } else {
+    indexing.done = true;
+    indexing.source = SourceState::kReachable;
+  }
+}
+
+void SayIndexed(const Observed& observed, const api::DatasetStatus& status, Indexing& indexing) {
+  const std::uint64_t samples = indexing.result ? indexing.result->samples : status.samples;
+  const ByteCount bytes = indexing.result ? indexing.result->bytes : status.bytes;
+  indexing.reason = "Indexed";
+  indexing.message = fmt::format("{} samples, {}", samples, FormatBytes(bytes));
+  if (const std::size_t jobs = observed.cache ? observed.cache->jobs_of_before : 0; jobs > 0) {
+    indexing.message += fmt::format("; {} still {} the manifest that {} began with",
+                                    jobs == 1 ? "1 job" : fmt::format("{} jobs", jobs),
+                                    jobs == 1 ? "reads" : "read", jobs == 1 ? "it" : "they");
+  }
+}
+
+void LookAgainAtNextPeriod(double now, std::int64_t interval, Indexing& indexing) {
+  const std::chrono::duration<double> wait(static_cast<double>(indexing.mark.period + interval) -
+                                           now);
+  const auto next = std::chrono::ceil<std::chrono::seconds>(wait);
+  if (!indexing.requeue_after || *indexing.requeue_after > next) indexing.requeue_after = next;
+}
+
 }  // namespace
 
 bool IsManifestLost(const Observed& observed, const api::DatasetStatus& status) {
@@ -150,12 +206,16 @@ bool IsManifestLost(const Observed& observed, const api::DatasetStatus& status) 
 
 Indexing DecideIndexing(const Observed& observed, const api::DatasetSpec& spec,
                         const api::DatasetStatus& status, const ReconcileSettings& settings) {
+  const std::int64_t interval = spec.index_interval_seconds;
   Indexing indexing;
-  const std::string hash = IndexHash(observed.dataset, spec);
-  const std::string name = IndexJobName(kube::KeyOf(observed.dataset).name, hash);
+  indexing.mark = {.hash = IndexHash(observed.dataset, spec),
+                   .period = PeriodAt(kube::UidOf(observed.dataset), interval, observed.now)};
+  const std::string name = JobToFollow(observed, status, indexing.mark);
   RemoveOutdated(observed, name, indexing);
   const bool lost = IsManifestLost(observed, status);
-  if (!status.manifest_digest.empty() && status.index_hash == hash && !lost) {
+  const IndexMark last = ParseIndexMark(status.index_hash);
+  const bool of_spec = !status.manifest_digest.empty() && last.hash == indexing.mark.hash && !lost;
+  if (of_spec && !IsDue(last, indexing.mark, interval)) {
     indexing.done = true;
     indexing.source = SourceState::kReachable;
   } else {
@@ -165,18 +225,10 @@ Indexing DecideIndexing(const Observed& observed, const api::DatasetSpec& spec,
     } else {
       Follow(observed, *job, lost, indexing);
     }
+    if (of_spec) SayOfRepetition(observed, indexing);
   }
-  if (indexing.done) {
-    const std::uint64_t samples = indexing.result ? indexing.result->samples : status.samples;
-    const ByteCount bytes = indexing.result ? indexing.result->bytes : status.bytes;
-    indexing.reason = "Indexed";
-    indexing.message = fmt::format("{} samples, {}", samples, FormatBytes(bytes));
-    if (const std::size_t jobs = observed.cache ? observed.cache->jobs_of_before : 0; jobs > 0) {
-      indexing.message += fmt::format("; {} still {} the manifest that {} began with",
-                                      jobs == 1 ? "1 job" : fmt::format("{} jobs", jobs),
-                                      jobs == 1 ? "reads" : "read", jobs == 1 ? "it" : "they");
-    }
-  }
+  if (indexing.done) SayIndexed(observed, status, indexing);
+  if (indexing.done && interval > 0) LookAgainAtNextPeriod(observed.now, interval, indexing);
   return indexing;
 }
 

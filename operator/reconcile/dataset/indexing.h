@@ -2,7 +2,8 @@
 
 // Whether a Dataset is indexed, and what its index Job shall do next. The Job's own end is the
 // clock of repetitions: one that has failed stays kJobKeptSeconds, is then removed by Kubernetes,
-// and is made again.
+// and is made again. With spec.index.interval a Dataset that is indexed is so again in each period;
+// until that has ended or failed, its conditions stay as they are.
 
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ struct Indexing {
   std::string reason;   // "Indexed", "Indexing", "SourceUnreachable"
   std::string message;
   SourceState source = SourceState::kUnknown;
+  IndexMark mark;                     // what it shall be, or is
   std::optional<IndexResult> result;  // a manifest that the status does not have yet
   std::vector<Change> applies;
   std::vector<Removal> deletes;

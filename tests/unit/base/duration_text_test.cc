@@ -1,5 +1,7 @@
 #include "base/duration_text.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace optcache {
@@ -16,6 +18,19 @@ TEST(ParseDuration, ReadsWhatKubectlReads) {
   for (const char* text : {"", "5", "s", "-1s", "1d", "1h-2m", "2401h", "99999999999999999999s",
                            "2400h1ms", "1.5h", " 1s"})
     EXPECT_EQ(ParseDuration(text).error().code(), Code::kInvalidArgument) << text;
+}
+
+TEST(ParseDurationWithin, TakesWholeSecondsWithinTheBounds) {
+  const DurationBounds bounds{
+      .least = milliseconds(2'000), .most = milliseconds(60'000), .allowed = "from 2s to 1m"};
+  EXPECT_EQ(ParseDurationWithin("2s", bounds).value(), bounds.least);
+  EXPECT_EQ(ParseDurationWithin("1m", bounds).value(), bounds.most);
+  for (const char* text : {"1s", "61s", "2s500ms", "soon"}) {
+    const auto duration = ParseDurationWithin(text, bounds);
+    ASSERT_FALSE(duration) << text;
+    EXPECT_EQ(duration.error().message(),
+              "'" + std::string(text) + "', allowed: a span of time from 2s to 1m");
+  }
 }
 
 }  // namespace

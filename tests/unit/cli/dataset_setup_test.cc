@@ -99,7 +99,8 @@ TEST_F(DatasetSetupTest, SaysWhatTheUserDoesNotGet) {
   dataset_.tiers = {config::Tier::kMemory, config::Tier::kDisk};
   dataset_.placement.max_nodes = 3;
   dataset_.capacity = {.bytes = 6};
-  EXPECT_EQ(SetUpNow()->notes.size(), 3U);
+  dataset_.index_interval = std::chrono::hours(1);
+  EXPECT_EQ(SetUpNow()->notes.size(), 4U);
 }
 
 TEST_F(DatasetSetupTest, NotesDigestsWhereTheyAreAskedFor) {

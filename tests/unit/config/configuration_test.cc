@@ -211,6 +211,17 @@ TEST(Configuration, ReadsThePatienceWithTheSource) {
             "written with h, m and s, for example 10m or 1h30m");
 }
 
+TEST(Configuration, ReadsTheIntervalOfIndexing) {
+  const auto parsed = ParseConfiguration(
+      Replaced(kImages, "  cache:", "  index: {interval: 12h}\n  cache:"), "f.yaml");
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  EXPECT_EQ(parsed->datasets.at(0).index_interval, std::chrono::hours(12));
+  EXPECT_EQ(ParseConfiguration(kImages, "f.yaml")->datasets.at(0).index_interval, std::nullopt);
+  EXPECT_EQ(WithImages("  cache:", "  index: {interval: 5m}\n  cache:"),
+            "f.yaml:8: spec.index.interval: '5m', allowed: a span of time from 10m to 720h, "
+            "written with h, m and s, for example 1h or 24h");
+}
+
 TEST(Configuration, ReadsThePricesOfTheSource) {
   const auto parsed = ParseConfiguration(
       Replaced(kImages, "  cache:", "  cost: {perRequest: \"0.0000004\", perGiB: 0.09}\n  cache:"),

@@ -29,7 +29,7 @@ std::string WithHttp(const std::string& more) {
 TEST(ParseDatasetSpec, ReadsEveryField) {
   const auto spec = ParseDatasetSpec(Dataset(R"({
     "source": {"pvc": {"claimName": "data", "path": "train"}, "patience": "1h30m"}, "format": "Files",
-    "include": ["**/*.jpg"], "order": "Path", "verify": "Digest",
+    "index": {"interval": "12h"}, "include": ["**/*.jpg"], "order": "Path", "verify": "Digest",
     "limits": {"requestsPerSecond": 200, "bytesPerSecond": "50Mi"},
     "cost": {"perRequest": "0.0000004", "perGiB": 2},
     "cache": {"capacity": "30%", "minCapacity": 100},
@@ -39,6 +39,7 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   EXPECT_EQ(std::get<ClaimSource>(spec->source).claim, "data");
   EXPECT_EQ(std::get<ClaimSource>(spec->source).path, "train");
   EXPECT_EQ(spec->patience_seconds, 5400);
+  EXPECT_EQ(spec->index_interval_seconds, 43'200);
   EXPECT_EQ(spec->limits.requests_per_second, 200);
   EXPECT_EQ(spec->limits.bytes_per_second, 50U << 20);
   EXPECT_EQ(spec->price, (dataset::StorePrice{.per_request = 0.0000004, .per_gib = 2}));
@@ -64,6 +65,19 @@ TEST(ParseDatasetSpec, PatienceHasBounds) {
               std::string("spec.source.patience: '") + text +
                   "', allowed: a span of time from 1s to 24h, written with h, m and s, for example "
                   "10m or 1h30m");
+  }
+}
+
+TEST(ParseDatasetSpec, TheIntervalOfIndexingHasBounds) {
+  for (const char* text : {"60", "9m", "721h", "daily"}) {
+    const auto spec = ParseDatasetSpec(Dataset(
+        std::string(R"({"source": {"http": {"baseURL": "http://s"}}, "index": {"interval": ")") +
+        text + R"("}, "cache": {"capacity": 1}})"));
+    ASSERT_FALSE(spec) << text;
+    EXPECT_EQ(spec.error().message(),
+              std::string("spec.index.interval: '") + text +
+                  "', allowed: a span of time from 10m to 720h, written with h, m and s, for "
+                  "example 1h or 24h");
   }
 }
 

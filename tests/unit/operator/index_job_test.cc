@@ -28,8 +28,10 @@ const ReconcileSettings kSettings{.name = "oc",
                                   .sidecar_image = "i:1",
                                   .image_pull_secrets = {"pull"}};
 
+const IndexMark kMark{.hash = "0123456789"};
+
 Json JobOf(const Json& dataset) {
-  return BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(), kSettings).value();
+  return BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(), kMark, kSettings).value();
 }
 
 TEST(IndexJob, HasTheCommandLineOfTheSidecar) {
@@ -73,7 +75,7 @@ TEST(IndexJob, RunsWhereAndWithWhatItIsGiven) {
                                        "tolerations": [{"operator": "Exists"}]})");
   ReconcileSettings settings = kSettings;
   settings.index_pod = ParseIndexPod(choices.dump()).value();
-  const Json job = BuildIndexJob(dataset, spec, settings).value();
+  const Json job = BuildIndexJob(dataset, spec, kMark, settings).value();
   const Json& pod = kube::Find(job, "/spec/template/spec");
   EXPECT_EQ(kube::Find(pod, "/containers/0/resources"), choices["resources"]);
   EXPECT_EQ(kube::Find(pod, "/nodeSelector"), choices["nodeSelector"]);
@@ -87,7 +89,7 @@ TEST(IndexJob, ReadsAsWhomItIsGivenAndStaysRestricted) {
   settings.index_pod = ParseIndexPod(R"({"securityContext": {"runAsUser": 2000, "fsGroup": 2001,
                                             "supplementalGroups": [3000]}})")
                            .value();
-  const Json job = BuildIndexJob(dataset, spec, settings).value();
+  const Json job = BuildIndexJob(dataset, spec, kMark, settings).value();
   EXPECT_EQ(kube::Find(job, "/spec/template/spec/securityContext"), Json::parse(R"({
     "runAsNonRoot": true, "runAsUser": 2000, "runAsGroup": 65532, "fsGroup": 2001,
     "supplementalGroups": [3000], "seccompProfile": {"type": "RuntimeDefault"}})"));
@@ -218,17 +220,30 @@ TEST(IndexHash, ChangesWithAllThatTheManifestDependsOn) {
     EXPECT_NE(hash(changed), first) << patch;
   }
   Json same = HttpDataset();
-  same.merge_patch(Json::parse(R"({"spec": {"cache": {"capacity": "2Gi"}}})"));
+  same.merge_patch(
+      Json::parse(R"({"spec": {"cache": {"capacity": "2Gi"}, "index": {"interval": "1h"}}})"));
   EXPECT_EQ(hash(same), first);
 }
 
 TEST(IndexJobName, FitsIntoALabelAndStaysApart) {
-  EXPECT_EQ(IndexJobName("imagenet", "0123456789"), "imagenet-index-0123456789");
+  EXPECT_EQ(IndexJobName("imagenet", kMark), "imagenet-index-0123456789");
+  const IndexMark period{.hash = "0123456789", .period = 1795788000};
+  EXPECT_EQ(IndexJobName("imagenet", period), "imagenet-index-0123456789-1795788000");
   const std::string longest(63, 'a');
-  const std::string name = IndexJobName(longest, "0123456789");
+  const std::string name = IndexJobName(longest, period);
   EXPECT_EQ(name.size(), 63U);
-  EXPECT_TRUE(name.ends_with("-index-0123456789"));
-  EXPECT_NE(name, IndexJobName(longest.substr(1) + "b", "0123456789"));
+  EXPECT_TRUE(name.ends_with("-index-0123456789-1795788000"));
+  EXPECT_NE(name, IndexJobName(longest.substr(1) + "b", period));
+}
+
+TEST(IndexJobName, EndsWithItsMark) {
+  const IndexMark period{.hash = "0123456789", .period = 1795788000};
+  for (const std::string& dataset :
+       {std::string("imagenet"), std::string("my-index-0a"), std::string(63, 'a')}) {
+    EXPECT_EQ(MarkOfJob(IndexJobName(dataset, kMark)), kMark);
+    EXPECT_EQ(MarkOfJob(IndexJobName(dataset, period)), period);
+  }
+  EXPECT_EQ(MarkOfJob("imagenet"), IndexMark{});
 }
 
 TEST(IndexResult, IsAManifestOrAReason) {
