@@ -218,7 +218,7 @@ TEST(Configuration, ReadsTheIntervalOfIndexing) {
   EXPECT_EQ(parsed->datasets.at(0).index_interval, std::chrono::hours(12));
   EXPECT_EQ(ParseConfiguration(kImages, "f.yaml")->datasets.at(0).index_interval, std::nullopt);
   EXPECT_EQ(WithImages("  cache:", "  index: {interval: 5m}\n  cache:"),
-            "f.yaml:8: spec.index.interval: '5m', allowed: a span of time from 10m to 720h, "
+            "f.yaml:7: spec.index.interval: '5m', allowed: a span of time from 10m to 720h, "
             "written with h, m and s, for example 1h or 24h");
 }
 
