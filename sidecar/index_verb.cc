@@ -32,6 +32,8 @@ namespace optcache::sidecar {
 namespace {
 
 constexpr auto kTellEvery = std::chrono::seconds(10);
+// What changed is told if it is known by then; the manifest counts without it.
+constexpr auto kManifestBeforeWithin = std::chrono::minutes(1);
 
 Result<std::optional<dataset::Order>> ParseOrder(const std::string& name) {
   if (name.empty()) return std::nullopt;
@@ -120,25 +122,60 @@ Indexed Summary(const dataset::Manifest& manifest) {
           .largest = largest};
 }
 
-Status Upload(const IndexFlags& flags, const dataset::Manifest& manifest, Deadline deadline) {
-  net::EventLoop loop;
-  net::HttpClientOptions options;
-  std::unique_ptr<net::TlsFiles> files;
-  if (!flags.node_ca.empty()) {
-    const auto tls = std::make_shared<net::TlsContext>(net::TlsRole::kClient);
-    files = std::make_unique<net::TlsFiles>(loop, net::TlsPaths{.trust = flags.node_ca}, tls);
-    options.tls = tls;
-    options.server_name = net::kNodeServerName;
+// How the nodes are reached that take and have manifests.
+class ManifestNodes {
+ public:
+  explicit ManifestNodes(const IndexFlags& flags) : flags_(flags) {
+    net::HttpClientOptions options;
+    if (!flags.node_ca.empty()) {
+      const auto tls = std::make_shared<net::TlsContext>(net::TlsRole::kClient);
+      files_ = std::make_unique<net::TlsFiles>(loop_, net::TlsPaths{.trust = flags.node_ca}, tls);
+      options.tls = tls;
+      options.server_name = net::kNodeServerName;
+    }
+    http_ = net::MakeHttpClient(loop_, std::move(options));
   }
-  const auto http = net::MakeHttpClient(loop, std::move(options));
-  return UploadManifest(
-      loop, *http,
-      {.urls = flags.manifests, .token_file = flags.token_file, .seed = RetrySeedOf(flags.dataset)},
-      {.dataset = flags.dataset,
-       .digest = dataset::ToHex(manifest.digest()),
-       .bytes = manifest.shared_bytes(),
-       .timeout = deadline.Remaining(SystemClock().Now())});
-}
+
+  Status Upload(const dataset::Manifest& manifest, Deadline deadline) {
+    return UploadManifest(loop_, *http_, Places(),
+                          {.dataset = flags_.dataset,
+                           .digest = dataset::ToHex(manifest.digest()),
+                           .bytes = manifest.shared_bytes(),
+                           .timeout = deadline.Remaining(SystemClock().Now())});
+  }
+  // None: the nodes do not have the manifest of before any more, or do not give it in time.
+  std::optional<dataset::ManifestChanges> ChangesSinceBefore(const dataset::Manifest& manifest) {
+    std::optional<dataset::ManifestChanges> changes;
+    const auto take = [&](const UniqueFd& file) -> Status {
+      ASSIGN_OR_RETURN(SharedBytes bytes,
+                       SharedBytes::Map(file.get(), "the manifest of before", kManifestBytesMax));
+      ASSIGN_OR_RETURN(const dataset::Manifest before, dataset::Manifest::Parse(std::move(bytes)));
+      if (dataset::ToHex(before.digest()) != flags_.before) {
+        return {Code::kConflict, "it is not " + flags_.before};
+      }
+      changes = dataset::CompareManifests(before, manifest);
+      loop_.Stop();
+      return OkStatus();
+    };
+    const ManifestFetch fetch(loop_, *http_, Places(), flags_.dataset,
+                              {.take = take, .explain = [](const std::string&) {}});
+    const net::Timer deadline = loop_.After(kManifestBeforeWithin, [this] { loop_.Stop(); });
+    loop_.Run();
+    return changes;
+  }
+
+ private:
+  ManifestPlaces Places() const {
+    return {.urls = flags_.manifests,
+            .token_file = flags_.token_file,
+            .seed = RetrySeedOf(flags_.dataset)};
+  }
+
+  const IndexFlags& flags_;
+  net::EventLoop loop_;
+  std::unique_ptr<net::TlsFiles> files_;
+  std::unique_ptr<net::HttpClient> http_;
+};
 
 }  // namespace
 
@@ -153,14 +190,17 @@ Status RunIndex(const IndexFlags& flags) {
   if (!places.ok()) return fail(IndexStep::kUpload, places);
   const Result<dataset::Manifest> manifest = MakeManifest(flags, deadline);
   if (!manifest) return fail(IndexStep::kSource, manifest.error());
-  const Indexed indexed = Summary(*manifest);
+  Indexed indexed = Summary(*manifest);
   Log(LogLevel::kInfo, "indexed",
       {{"dataset", flags.dataset},
        {"manifest", indexed.digest},
        {"samples", indexed.samples},
        {"bytes", FormatBytes(indexed.bytes)}});
-  const Status uploaded = Upload(flags, *manifest, deadline);
+  ManifestNodes nodes(flags);
+  const Status uploaded = nodes.Upload(*manifest, deadline);
   if (!uploaded.ok()) return fail(IndexStep::kUpload, uploaded);
+  if (!flags.before.empty() && flags.before != indexed.digest)
+    indexed.changes = nodes.ChangesSinceBefore(*manifest);
   WriteTermination(flags.termination_file, TerminationMessage(indexed));
   return OkStatus();
 }

@@ -23,6 +23,7 @@ struct IndexFlags {
   std::string format = "Files";  // see storage::ParseFormat
   std::string order;             // "Path", "List", "ImageFolder"; empty: chosen by what is there
   std::string verify = "Checksum";
+  std::string before;                  // digest of the manifest to compare with; empty: none
   std::vector<std::string> manifests;  // URLs of nodes
   std::string token_file;
   std::string node_ca;

@@ -249,6 +249,10 @@ void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
                    "How reads are verified later: Checksum, or Digest, which reads all bytes once "
                    "while it indexes")
       ->capture_default_str();
+  verb->add_option("--before", flags.before,
+                   "Digest of the manifest that the nodes have of this dataset. If the new one is "
+                   "another, say how many objects of the source were added, changed and removed")
+      ->type_name("DIGEST");
   verb->add_option("--manifests", flags.manifests, "URL of a node; may be given several times")
       ->required();
   verb->add_option("--token-file", flags.token_file, "Token by which nodes identify this process");

@@ -14,6 +14,14 @@ using Json = nlohmann::ordered_json;
 // A byte takes up to six in JSON, and Kubernetes keeps 4096 of the whole.
 constexpr std::size_t kTerminationSentenceMax = 600;
 
+constexpr std::size_t kTerminationNameMax = 160;
+
+Json CountOf(const dataset::ChangedObjects& objects) {
+  Json json = {{"count", objects.count}};
+  if (objects.count > 0) json["first"] = objects.first.substr(0, kTerminationNameMax);
+  return json;
+}
+
 // Bytes that are no UTF-8, for example of an object's path, become U+FFFD.
 std::string Write(const Json& message) {
   return message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -22,10 +30,16 @@ std::string Write(const Json& message) {
 }  // namespace
 
 std::string TerminationMessage(const Indexed& indexed) {
-  return Write({{"digest", indexed.digest},
-                {"samples", indexed.samples},
-                {"bytes", indexed.bytes},
-                {"largest", indexed.largest}});
+  Json message = {{"digest", indexed.digest},
+                  {"samples", indexed.samples},
+                  {"bytes", indexed.bytes},
+                  {"largest", indexed.largest}};
+  if (indexed.changes) {
+    message["changes"] = {{"added", CountOf(indexed.changes->added)},
+                          {"changed", CountOf(indexed.changes->changed)},
+                          {"removed", CountOf(indexed.changes->removed)}};
+  }
+  return Write(message);
 }
 
 std::string TerminationMessage(const headspace::Report& report) {

@@ -4,11 +4,13 @@
 // what came out (docs/kubernetes.md, "A Dataset's life"), and a sidecar what it has measured.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "dataset/manifest_changes.h"
 #include "headspace/report.h"
 
 namespace optcache::sidecar {
@@ -18,6 +20,7 @@ struct Indexed {
   std::uint64_t samples = 0;
   ByteCount bytes = 0;
   ByteCount largest = 0;  // sample
+  std::optional<dataset::ManifestChanges> changes = {};
 };
 std::string TerminationMessage(const Indexed& indexed);
 

@@ -75,6 +75,13 @@ DatasetStatus ParseDatasetStatus(const kube::Json& object) {
   }
   if (const kube::Json& saved = kube::Find(json, "/saved"); saved.is_object())
     status.saved = ParseSaved(saved);
+  if (const kube::Json& change = kube::Find(json, "/lastChange"); change.is_object()) {
+    status.last_change = {.added = CountAt(change, "/added"),
+                          .changed = CountAt(change, "/changed"),
+                          .removed = CountAt(change, "/removed"),
+                          .message = kube::TextAt(change, "/message"),
+                          .at = kube::TextAt(change, "/time")};
+  }
   status.conditions = kube::Items(json, "/conditions");
   return status;
 }
@@ -105,6 +112,13 @@ kube::Json ToJson(const DatasetStatus& status) {
     if (status.capacity->on_disk > 0) json["capacity"]["onDisk"] = status.capacity->on_disk;
   }
   if (status.saved) json["saved"] = ToJson(*status.saved);
+  if (status.last_change) {
+    json["lastChange"] = {{"added", status.last_change->added},
+                          {"changed", status.last_change->changed},
+                          {"removed", status.last_change->removed},
+                          {"message", status.last_change->message},
+                          {"time", status.last_change->at}};
+  }
   if (!status.nodes.empty()) {
     kube::Json nodes = kube::Json::array();
     for (const NodeBytes& node : status.nodes)

@@ -43,6 +43,16 @@ struct SavedStatus {
   friend bool operator==(const SavedStatus&, const SavedStatus&) = default;
 };
 
+// What was different when the source was listed again, at the last time that something was.
+struct SourceChange {
+  std::uint64_t added = 0;  // objects
+  std::uint64_t changed = 0;
+  std::uint64_t removed = 0;
+  std::string message;  // names the first of each
+  std::string at;       // RFC 3339
+  friend bool operator==(const SourceChange&, const SourceChange&) = default;
+};
+
 struct DatasetStatus {
   std::int64_t observed_generation = 0;
   // What the index Job has said. Empty: not indexed yet.
@@ -59,6 +69,7 @@ struct DatasetStatus {
   std::vector<NodeBytes> nodes;               // ascending by name
   std::optional<CapacityStatus> capacity;     // it is placed nowhere yet
   std::optional<SavedStatus> saved;           // nothing was read yet
+  std::optional<SourceChange> last_change;    // it was never another one
   kube::Json conditions = kube::Json::array();
 };
 

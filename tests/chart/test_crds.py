@@ -136,6 +136,13 @@ STATUS: dict[str, Object] = {
             "cost": "8.36",
             "time": CONDITION_TIME,
         },
+        "lastChange": {
+            "added": 3,
+            "changed": 1,
+            "removed": 2,
+            "message": "3 objects added (first a.jpg), 1 changed (first b.jpg), 2 gone (first c.jpg)",
+            "time": CONDITION_TIME,
+        },
         "nodes": [{"name": "a", "bytes": 40000000}],
         "conditions": [condition("Ready"), condition("Indexed")],
     },

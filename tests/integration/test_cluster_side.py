@@ -92,6 +92,24 @@ def test_a_pod_waits_for_its_manifest_with_a_message(
     read_all(where, dataset)
 
 
+def test_an_index_says_what_changed_since_the_list_before(
+    served: ClusterSide, store: Store, dataset: Dataset
+) -> None:
+    (before,) = served.operator.reports["node-a"]["manifests"]
+    folder = dataset.paths[0].split("/")[0]
+    gone = [path for path in dataset.paths if not path.startswith(f"{folder}/")]
+    said = served.index(BIRDS, store.base_url, LISTING, "--before", before, "--include", f"{folder}/**")
+    first = said["changes"]["removed"].pop("first")
+    assert first in gone, said
+    assert said["changes"] == {
+        "added": {"count": 0},
+        "changed": {"count": 0},
+        "removed": {"count": len(gone)},
+    }
+    said = served.index(BIRDS, store.base_url, LISTING, "--before", before)
+    assert said["digest"] == before and "changes" not in said
+
+
 def test_a_node_that_restarts_while_the_operator_is_away_goes_on(
     served: ClusterSide, store: Store, dataset: Dataset
 ) -> None:

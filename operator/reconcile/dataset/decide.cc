@@ -20,6 +20,7 @@
 #include "operator/api/dataset_types.h"
 #include "operator/reconcile/dataset/indexing.h"
 #include "operator/reconcile/dataset/plan_choice.h"
+#include "operator/reconcile/dataset/source_change.h"
 #include "operator/reconcile/dataset/source_reach.h"
 #include "operator/reconcile/dataset/status_numbers.h"
 #include "operator/reconcile/reasons.h"
@@ -225,6 +226,17 @@ Decision DecideInvalid(const Observed& observed, api::DatasetStatus status,
   return decision;
 }
 
+// An Event of what is different, if it is.
+std::optional<kube::EventText> TakeChange(const IndexResult& result, double now,
+                                          api::DatasetStatus& status) {
+  if (status.manifest_digest.empty() || status.manifest_digest == result.digest) return {};
+  status.last_change = SourceChangeOf(result.changes, now);
+  return kube::EventText{.type = kube::EventType::kNormal,
+                         .reason = "SourceChanged",
+                         .action = "Reconcile",
+                         .note = status.last_change->message};
+}
+
 void TakeResult(const IndexResult& result, std::string mark, api::DatasetStatus& status) {
   status.index_hash = std::move(mark);
   status.manifest_digest = result.digest;
@@ -246,7 +258,11 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   Decision decision;
   Indexing indexing = DecideIndexing(observed, *spec, status, settings);
   const bool lost = IsManifestLost(observed, status);
-  if (indexing.result) TakeResult(*indexing.result, ToText(indexing.mark), status);
+  std::optional<kube::EventText> change;
+  if (indexing.result) {
+    change = TakeChange(*indexing.result, observed.now, status);
+    TakeResult(*indexing.result, ToText(indexing.mark), status);
+  }
   if (observed.cache && observed.cache->manifest_digest == status.manifest_digest)
     TakeNumbers(*observed.cache, status);
   if (observed.placed) status.capacity = CapacityOf(*observed.placed);
@@ -275,6 +291,7 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   decision.deletes = std::move(indexing.deletes);
   DecidePlans(observed, decision);
   decision.events = std::move(conditions.events());
+  if (change) decision.events.push_back(*std::move(change));
   decision.requeue_after = indexing.requeue_after;
   if (observed.cache && decision.requeue_after.value_or(kNumbersEvery) >= kNumbersEvery)
     decision.requeue_after = kNumbersEvery;

@@ -31,7 +31,7 @@ constexpr std::size_t kDigestDigits = 64;
 constexpr int kRetries = 3;
 constexpr int kDeadlineSeconds = 4 * 3600;
 
-Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec,
+Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec, const std::string& before,
                const ReconcileSettings& settings) {
   Json args = {"index"};
   const auto add = [&args](std::string_view flag, const std::string& value) {
@@ -53,15 +53,16 @@ Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec,
   if (spec.limits.bytes_per_second > 0)
     add("--bytes-per-second", std::to_string(spec.limits.bytes_per_second));
   if (spec.patience_seconds > 0) add("--patience", fmt::format("{}s", spec.patience_seconds));
+  if (!before.empty()) add("--before", before);
   AddNodeArguments(settings, args);
   return args;
 }
 
-Json PodSpec(const kube::ObjectKey& key, const api::DatasetSpec& spec,
+Json PodSpec(const kube::ObjectKey& key, const api::DatasetSpec& spec, const std::string& before,
              const ReconcileSettings& settings) {
   const Json amounts = {{"cpu", "1"}, {"memory", "1Gi"}, {"ephemeral-storage", "256Mi"}};
   const Json enough = {{"requests", amounts}, {"limits", amounts}};
-  Json pod = SourcePod("index", Arguments(key, spec, settings),
+  Json pod = SourcePod("index", Arguments(key, spec, before, settings),
                        settings.index_pod.value("resources", enough), spec, settings);
   const Json linux = {{"kubernetes.io/os", "linux"}};
   pod["nodeSelector"] = settings.index_pod.value("nodeSelector", linux);
@@ -105,6 +106,18 @@ bool IsDigest(const std::string& text) {
   return text.size() == kDigestDigits && std::ranges::all_of(text, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
+}
+
+std::uint64_t CountIn(const Json& json, std::string_view pointer) {
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(kube::NumberAt(json, pointer).value_or(0), 0));
+}
+
+// A name of the source goes where people see it.
+dataset::ChangedObjects ObjectsIn(const Json& objects) {
+  std::string first = kube::TextAt(objects, "/first");
+  std::ranges::replace_if(first, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return {.count = CountIn(objects, "/count"), .first = std::move(first)};
 }
 
 }  // namespace
@@ -156,10 +169,10 @@ Result<Json> ParseIndexPod(std::string_view text) {
                "supplementalGroups");
 }
 
-Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec, const IndexMark& mark,
+Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec, const IndexRun& run,
                            const ReconcileSettings& settings) {
   const kube::ObjectKey key = kube::KeyOf(dataset);
-  const std::string name = IndexJobName(key.name, mark);
+  const std::string name = IndexJobName(key.name, run.mark);
   const Json labels = {{kManagedByLabel, kManagedBy},
                        {"app.kubernetes.io/name", "optcache"},
                        {kComponentLabel, kIndexComponent},
@@ -172,7 +185,7 @@ Result<Json> BuildIndexJob(const Json& dataset, const api::DatasetSpec& spec, co
                  {"ttlSecondsAfterFinished", kJobKeptSeconds},
                  {"template",
                   {{"metadata", {{"labels", SourcePodLabels(labels)}}},
-                   {"spec", PodSpec(key, spec, settings)}}}};
+                   {"spec", PodSpec(key, spec, run.before, settings)}}}};
   return job;
 }
 
@@ -193,13 +206,14 @@ Result<IndexResult> ParseIndexResult(std::string_view termination_message) {
     }
     return result;
   }
-  const auto count = [&json](std::string_view pointer) {
-    return static_cast<std::uint64_t>(
-        std::max<std::int64_t>(kube::NumberAt(json, pointer).value_or(0), 0));
-  };
-  result.samples = count("/samples");
-  result.bytes = count("/bytes");
-  result.largest = count("/largest");
+  result.samples = CountIn(json, "/samples");
+  result.bytes = CountIn(json, "/bytes");
+  result.largest = CountIn(json, "/largest");
+  if (const Json& changes = kube::Find(json, "/changes"); changes.is_object()) {
+    result.changes = {.added = ObjectsIn(kube::Find(changes, "/added")),
+                      .changed = ObjectsIn(kube::Find(changes, "/changed")),
+                      .removed = ObjectsIn(kube::Find(changes, "/removed"))};
+  }
   if (!IsDigest(result.digest) || result.samples == 0) {
     return Error(Code::kInvalidArgument, "neither a digest with samples nor a reason");
   }

@@ -4,11 +4,13 @@
 // by, and what it says at its end.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dataset/manifest_changes.h"
 #include "kube/object.h"
 #include "operator/api/dataset_types.h"
 #include "operator/reconcile/dataset/index_period.h"
@@ -37,9 +39,14 @@ IndexMark MarkOfJob(std::string_view name);
 // kInvalidArgument: it is something else; what is inside them, the API server checks.
 Result<kube::Json> ParseIndexPod(std::string_view text);
 
+struct IndexRun {
+  IndexMark mark;
+  std::string before;  // digest of the manifest to compare with; empty: none
+};
+
 // kInvalidArgument: a source that this version cannot index.
 Result<kube::Json> BuildIndexJob(const kube::Json& dataset, const api::DatasetSpec& spec,
-                                 const IndexMark& mark, const ReconcileSettings& settings);
+                                 const IndexRun& run, const ReconcileSettings& settings);
 
 // What a Job has said in its termination message.
 struct IndexResult {
@@ -48,6 +55,8 @@ struct IndexResult {
   std::uint64_t samples = 0;
   ByteCount bytes = 0;
   ByteCount largest = 0;
+  // Since IndexRun::before, if that is another one and the Job had it.
+  std::optional<dataset::ManifestChanges> changes;
   // Or why none was: "SourceUnreachable".
   std::string reason;
   std::string message;

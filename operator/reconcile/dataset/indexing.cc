@@ -124,9 +124,10 @@ void TakeResult(const Observed& observed, const IndexJob& job, Indexing& indexin
   Remove(observed, job, indexing);
 }
 
-void Create(const Observed& observed, const api::DatasetSpec& spec,
+void Create(const Observed& observed, const api::DatasetSpec& spec, const std::string& before,
             const ReconcileSettings& settings, const std::string& name, Indexing& indexing) {
-  Result<kube::Json> job = BuildIndexJob(observed.dataset, spec, indexing.mark, settings);
+  Result<kube::Json> job =
+      BuildIndexJob(observed.dataset, spec, {.mark = indexing.mark, .before = before}, settings);
   if (!job) {
     indexing.failed = true;
     indexing.reason = "SourceUnsupported";
@@ -221,7 +222,7 @@ Indexing DecideIndexing(const Observed& observed, const api::DatasetSpec& spec,
   } else {
     const auto job = std::ranges::find(observed.jobs, name, &IndexJob::name);
     if (job == observed.jobs.end()) {
-      Create(observed, spec, settings, name, indexing);
+      Create(observed, spec, lost ? "" : status.manifest_digest, settings, name, indexing);
     } else {
       Follow(observed, *job, lost, indexing);
     }

@@ -29,9 +29,10 @@ const ReconcileSettings kSettings{.name = "oc",
                                   .image_pull_secrets = {"pull"}};
 
 const IndexMark kMark{.hash = "0123456789"};
+const IndexRun kRun{.mark = kMark};
 
 Json JobOf(const Json& dataset) {
-  return BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(), kMark, kSettings).value();
+  return BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(), kRun, kSettings).value();
 }
 
 TEST(IndexJob, HasTheCommandLineOfTheSidecar) {
@@ -44,6 +45,17 @@ TEST(IndexJob, HasTheCommandLineOfTheSidecar) {
                             "--manifests", "https://oc-nodes.sys.svc:4102",
                             "--node-ca", "/etc/optcache/ca/ca.crt",
                             "--token-file", "/var/run/secrets/optcache/token"])"));
+}
+
+TEST(IndexJob, ComparesWithTheManifestOfBefore) {
+  const Json dataset = HttpDataset();
+  const Json job = BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(),
+                                 {.mark = kMark, .before = kDigest}, kSettings)
+                       .value();
+  const Json& args = kube::Find(job, "/spec/template/spec/containers/0/args");
+  const auto flag = std::ranges::find(args, "--before");
+  ASSERT_NE(flag, args.end());
+  EXPECT_EQ(*std::next(flag), kDigest);
 }
 
 TEST(IndexJob, BelongsToItsDataset) {
@@ -75,7 +87,7 @@ TEST(IndexJob, RunsWhereAndWithWhatItIsGiven) {
                                        "tolerations": [{"operator": "Exists"}]})");
   ReconcileSettings settings = kSettings;
   settings.index_pod = ParseIndexPod(choices.dump()).value();
-  const Json job = BuildIndexJob(dataset, spec, kMark, settings).value();
+  const Json job = BuildIndexJob(dataset, spec, kRun, settings).value();
   const Json& pod = kube::Find(job, "/spec/template/spec");
   EXPECT_EQ(kube::Find(pod, "/containers/0/resources"), choices["resources"]);
   EXPECT_EQ(kube::Find(pod, "/nodeSelector"), choices["nodeSelector"]);
@@ -89,7 +101,7 @@ TEST(IndexJob, ReadsAsWhomItIsGivenAndStaysRestricted) {
   settings.index_pod = ParseIndexPod(R"({"securityContext": {"runAsUser": 2000, "fsGroup": 2001,
                                             "supplementalGroups": [3000]}})")
                            .value();
-  const Json job = BuildIndexJob(dataset, spec, kMark, settings).value();
+  const Json job = BuildIndexJob(dataset, spec, kRun, settings).value();
   EXPECT_EQ(kube::Find(job, "/spec/template/spec/securityContext"), Json::parse(R"({
     "runAsNonRoot": true, "runAsUser": 2000, "runAsGroup": 65532, "fsGroup": 2001,
     "supplementalGroups": [3000], "seccompProfile": {"type": "RuntimeDefault"}})"));
@@ -253,6 +265,7 @@ TEST(IndexResult, IsAManifestOrAReason) {
   EXPECT_TRUE(made->ok());
   EXPECT_EQ(made->digest, kDigest);
   EXPECT_EQ(made->largest, 20U);
+  EXPECT_FALSE(made->changes);
   const auto failed = ParseIndexResult(R"({"reason": "SourceUnreachable", "message": "no route"})");
   ASSERT_TRUE(failed);
   EXPECT_FALSE(failed->ok());
@@ -267,6 +280,14 @@ TEST(IndexResult, ALongMessageIsCutBetweenCharacters) {
       ParseIndexResult(R"({"reason": "SourceUnreachable", "message": ")" + message + R"("})");
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->message, message.substr(0, 1023)) << "1024 bytes end within a character";
+}
+
+TEST(IndexResult, MaySayWhatChanged) {
+  const auto made = ParseIndexResult(std::string(R"({"digest": ")") + kDigest +
+                                     R"(", "samples": 5, "changes": {
+      "added": {"count": 3, "first": "a\n1"}, "changed": {"count": -1}, "removed": 7}})");
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(made->changes, (dataset::ManifestChanges{.added = {.count = 3, .first = "a?1"}}));
 }
 
 TEST(IndexResult, AReasonOfAnotherVersionIsAFailureThatNamesIt) {

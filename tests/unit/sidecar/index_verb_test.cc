@@ -33,7 +33,10 @@ class IndexVerbTest : public testing::Test {
         .termination_file = dir_.Join("termination")};
   }
   Status Run(HttpResponse answer) {
-    ScriptedNode node(loop_, {HttpResponse::Text(202, ""), std::move(answer)});
+    return RunScript({HttpResponse::Text(202, ""), std::move(answer)});
+  }
+  Status RunScript(std::vector<HttpResponse> script) {
+    ScriptedNode node(loop_, std::move(script));
     flags_.manifests = {node.url()};
     Status status;
     {
@@ -65,6 +68,30 @@ TEST_F(IndexVerbTest, TheNodeGetsTheManifestAndTheOperatorItsDigest) {
                              {"samples", 2},
                              {"bytes", 8},
                              {"largest", 5}}));
+}
+
+TEST_F(IndexVerbTest, SaysWhatChangedSinceTheManifestOfBefore) {
+  ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
+  const std::string before = requests_.at(1).body;
+  flags_.before = Message()["digest"];
+  dir_.Write("data/a.jpg", "longer");
+  dir_.Write("data/c.jpg", "new");
+  const Status status =
+      RunScript({HttpResponse::Text(202, ""), HttpResponse::Text(201, ""),
+                 HttpResponse::Text(503, "wait"), HttpResponse::Text(200, before)});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(requests_.at(2).url, "/v1/datasets/vision/birds/manifest");
+  EXPECT_EQ(Message()["changes"], Json({{"added", {{"count", 1}, {"first", "c.jpg"}}},
+                                        {"changed", {{"count", 1}, {"first", "a.jpg"}}},
+                                        {"removed", {{"count", 0}}}}));
+}
+
+TEST_F(IndexVerbTest, AsksForNoManifestOfBeforeWhereNothingChanged) {
+  ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
+  flags_.before = Message()["digest"];
+  ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
+  EXPECT_EQ(requests_.size(), 2U);
+  EXPECT_FALSE(Message().contains("changes"));
 }
 
 TEST_F(IndexVerbTest, VerifyDigestReadsAllBytesOnce) {

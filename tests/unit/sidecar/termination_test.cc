@@ -15,6 +15,28 @@ TEST(Termination, SaysWhatWasIndexed) {
             "{\"digest\":\"00ff\",\"samples\":14059,\"bytes\":133333333,\"largest\":1234567}\n");
 }
 
+TEST(Termination, SaysWhatChanged) {
+  const Json message = Json::parse(TerminationMessage(
+      {.digest = "00ff",
+       .samples = 1,
+       .changes = dataset::ManifestChanges{.added = {.count = 3, .first = "a.jpg"}}}));
+  EXPECT_EQ(message["changes"], Json({{"added", {{"count", 3}, {"first", "a.jpg"}}},
+                                      {"changed", {{"count", 0}}},
+                                      {"removed", {{"count", 0}}}}));
+}
+
+TEST(Termination, NamesOfChangedObjectsAreCut) {
+  const dataset::ChangedObjects worst{.count = ~std::uint64_t{0},
+                                      .first = std::string(4096, '\x01')};
+  const std::string message = TerminationMessage(
+      {.digest = std::string(64, 'f'),
+       .samples = ~std::uint64_t{0},
+       .bytes = ~ByteCount{0},
+       .largest = ~ByteCount{0},
+       .changes = dataset::ManifestChanges{.added = worst, .changed = worst, .removed = worst}});
+  EXPECT_LT(message.size(), 4096U);
+}
+
 TEST(Termination, NamesTheReasonBesideTheSentence) {
   const Json message =
       Json::parse(TerminationMessage(IndexStep::kSource, {Code::kUnavailable, "502 from store"}));
