@@ -204,7 +204,7 @@ def test_the_images_that_the_page_builds_are_those_of_the_chart() -> None:
 
 def values_of(page: str) -> list[str]:
     """`--set a.b=c` and `a.b` in code, as docs name values of the chart."""
-    tops = "image|operator|node|sidecar|index(?!.txt|.json)|webhook|crds|podDisruptionBudget|networkPolicy|monitoring|tests"
+    tops = "image|operator|node|sidecar|index(?!.txt|.json|.interval)|webhook|crds|podDisruptionBudget|networkPolicy|monitoring|tests"
     return re.findall(rf"(?<![\w/.-])((?:{tops})\.[a-z][A-Za-z.]+[A-Za-z])(?=[`=: ])", page)
 
 
