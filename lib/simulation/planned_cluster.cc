@@ -43,11 +43,11 @@ class PlannedCluster final : public Cluster {
     inputs.base = holders_;
     for (std::size_t job = 0; job < places_.size(); ++job) {
       inputs.streams.push_back({.id = job,
-                                .node_of_rank = run_.node_of_rank,
+                                .node_of_rank = run_.jobs[job].node_of_rank,
                                 .rate = run_.jobs[job].rate,
                                 .pass = places_[job].pass,
                                 .position = places_[job].position,
-                                .stops_at = run_.pass_reads});
+                                .stops_at = run_.jobs[job].pass_reads});
       places_[job].plans.clear();
     }
     const auto orders = [&run = run_](StreamId job, PassNumber pass) -> plan::Order {
@@ -102,7 +102,7 @@ class PlannedCluster final : public Cluster {
       RETURN_IF_ERROR(PlanAhead());
     }
     const plan::Decision decision = place.plans.front()->At(place.position);
-    if (++place.position == run_.pass_reads) {
+    if (++place.position == run_.jobs[job].pass_reads) {
       place.position = 0;
       ++place.pass;
     }

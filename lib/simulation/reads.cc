@@ -95,6 +95,10 @@ Status CheckPace(std::uint32_t sample_count, const Pace& pace) {
   for (const JobPace& job : pace.jobs) {
     if (!(job.rate > 0 && job.rate < 1e9)) return invalid("rates: they must be positive numbers");
     if (!(job.ahead >= 0 && job.ahead < 1)) return invalid("ahead: it is in epochs, 0 to 1");
+    if (job.ranks > kMaxRanks) {
+      return invalid("ranks: " + std::to_string(job.ranks) + "; it takes 1 to " +
+                     std::to_string(kMaxRanks));
+    }
   }
   const auto by_rate = [](const JobPace& a, const JobPace& b) { return a.rate < b.rate; };
   const auto [slowest, fastest] = std::minmax_element(pace.jobs.begin(), pace.jobs.end(), by_rate);
@@ -104,13 +108,15 @@ Status CheckPace(std::uint32_t sample_count, const Pace& pace) {
   return OkStatus();
 }
 
-// What each job reads until the slowest has done its epochs.
-std::vector<std::uint64_t> ReadsByJob(const std::vector<JobReads>& jobs, std::uint64_t slowest) {
-  const auto by_rate = [](const JobReads& a, const JobReads& b) { return a.rate < b.rate; };
-  const std::uint64_t least = std::min_element(jobs.begin(), jobs.end(), by_rate)->rate;
+// What each job reads until the one whose epochs take longest has done its epochs.
+std::vector<std::uint64_t> ReadsByJob(const std::vector<JobReads>& jobs, std::uint32_t epochs) {
+  const auto by_time = [](const JobReads& a, const JobReads& b) {
+    return std::uint64_t{a.pass_reads} * b.rate < std::uint64_t{b.pass_reads} * a.rate;
+  };
+  const JobReads& longest = *std::max_element(jobs.begin(), jobs.end(), by_time);
   std::vector<std::uint64_t> reads;
   for (const JobReads& job : jobs)
-    reads.push_back(slowest * job.rate / least);
+    reads.push_back(std::uint64_t{longest.pass_reads} * epochs * job.rate / longest.rate);
   return reads;
 }
 
@@ -126,10 +132,10 @@ std::vector<std::uint8_t> Turns(const Pace& pace, const Reads& run, std::size_t 
   std::vector<plan::MergeStream> streams;
   for (const JobReads& job : run.jobs) {
     plan::MergeStream& stream = streams.emplace_back();
-    stream.node_of_rank = run.node_of_rank;
+    stream.node_of_rank = job.node_of_rank;
     stream.rate = job.rate;
     for (const plan::Order& order : job.passes) {
-      stream.segments.push_back({.order = order, .pass = 0, .begin = 0, .end = run.pass_reads});
+      stream.segments.push_back({.order = order, .pass = 0, .begin = 0, .end = job.pass_reads});
     }
     stream.segments.front().begin = job.first_position;
   }
@@ -151,15 +157,36 @@ void FollowTurns(const std::vector<std::uint8_t>& turns, Reads& run) {
   for (const JobReads& job : run.jobs)
     places.push_back({.pass = 0, .position = job.first_position});
   run.reads.reserve(turns.size());
-  for (const std::uint8_t job : turns) {
-    Place& place = places[job];
-    const std::vector<SampleId>& order = *run.jobs[job].passes[place.pass];
+  for (const std::uint8_t turn : turns) {
+    Place& place = places[turn];
+    const JobReads& job = run.jobs[turn];
+    const std::vector<SampleId>& order = *job.passes[place.pass];
     run.reads.push_back({.sample = order[place.position],
-                         .reader = run.node_of_rank[place.position % run.node_of_rank.size()],
-                         .job = job,
-                         .tenth = static_cast<std::uint8_t>(place.position * 10 / run.pass_reads)});
-    if (++place.position == run.pass_reads) place = {.pass = place.pass + 1, .position = 0};
+                         .reader = job.node_of_rank[place.position % job.node_of_rank.size()],
+                         .job = turn,
+                         .tenth = static_cast<std::uint8_t>(place.position * 10 / job.pass_reads)});
+    if (++place.position == job.pass_reads) place = {.pass = place.pass + 1, .position = 0};
   }
+}
+
+// With its first pass, which says how long the others are.
+Result<JobReads> FirstOfJob(const Pace& pace, const MakeOrder& make_order, std::uint32_t index,
+                            double fastest) {
+  const JobPace& job = pace.jobs[index];
+  ASSIGN_OR_RETURN(std::vector<SampleId> first, make_order(index, 0));
+  if (first.empty())
+    return Error(Code::kInvalidArgument, "job " + std::to_string(index) + ": it reads nothing");
+  JobReads reads;
+  reads.rate = static_cast<std::uint32_t>(std::lround(kPlannerRate * job.rate / fastest));
+  const double part = std::round(static_cast<double>(first.size()) * pace.pass_length);
+  reads.pass_reads = job.stops_at == 0 ? static_cast<Position>(std::max(part, 1.0))
+                                       : std::min<Position>(job.stops_at, first.size());
+  reads.first_position = static_cast<Position>(job.ahead * static_cast<double>(reads.pass_reads));
+  const std::uint32_t ranks = job.ranks == 0 ? pace.ranks : job.ranks;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    reads.node_of_rank.push_back(static_cast<NodeIndex>(rank % pace.nodes));
+  reads.passes.push_back(std::make_shared<const std::vector<SampleId>>(std::move(first)));
+  return reads;
 }
 
 }  // namespace
@@ -170,23 +197,17 @@ Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const Make
             .epochs = pace.epochs,
             .nodes = pace.nodes,
             .drifts = pace.drift > 0};
-  for (std::uint32_t rank = 0; rank < pace.ranks; ++rank)
-    run.node_of_rank.push_back(static_cast<NodeIndex>(rank % pace.nodes));
-
-  const std::vector<SampleId> first = make_order(0, 0);
-  const double part = std::round(static_cast<double>(first.size()) * pace.pass_length);
-  const auto length = static_cast<std::uint64_t>(std::max(part, 1.0));
-  run.pass_reads = length;
-  run.cold_epochs = static_cast<std::uint32_t>((first.size() + length - 1) / length);
   double fastest = 0;
   for (const JobPace& job : pace.jobs)
     fastest = std::max(fastest, job.rate);
-  for (const JobPace& job : pace.jobs) {
-    JobReads& reads = run.jobs.emplace_back();
-    reads.rate = static_cast<std::uint32_t>(std::lround(kPlannerRate * job.rate / fastest));
-    reads.first_position = static_cast<Position>(job.ahead * static_cast<double>(length));
+  for (std::uint32_t j = 0; j < pace.jobs.size(); ++j) {
+    ASSIGN_OR_RETURN(JobReads job, FirstOfJob(pace, make_order, j, fastest));
+    const std::uint64_t whole = job.passes.front()->size();
+    const std::uint64_t cold = (whole + job.pass_reads - 1) / job.pass_reads;
+    run.cold_epochs = std::max(run.cold_epochs, static_cast<std::uint32_t>(cold));
+    run.jobs.push_back(std::move(job));
   }
-  const std::vector<std::uint64_t> wanted = ReadsByJob(run.jobs, length * pace.epochs);
+  const std::vector<std::uint64_t> wanted = ReadsByJob(run.jobs, pace.epochs);
   const std::uint64_t count = std::accumulate(wanted.begin(), wanted.end(), std::uint64_t{0});
   if (count > kMaxReads) {
     return Error(Code::kInvalidArgument, "the run has " + std::to_string(count) +
@@ -195,12 +216,13 @@ Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const Make
                                              "or jobs, or rates that are closer together");
   }
   const auto passes_of = [&](std::size_t j) {
+    const std::uint64_t length = run.jobs[j].pass_reads;
     const std::uint64_t passes = (run.jobs[j].first_position + wanted[j] + length - 1) / length;
     return pace.drift > 0 ? passes + passes / 4 + 2 : passes;  // it may get ahead of its rate
   };
   std::uint64_t listed = 0;
   for (std::size_t j = 0; j < run.jobs.size(); ++j)
-    listed += passes_of(j) * first.size();
+    listed += passes_of(j) * run.jobs[j].passes.front()->size();
   if (listed > kMaxListed) {
     return Error(Code::kInvalidArgument,
                  "the run's passes are parts of orders that list " + std::to_string(listed) +
@@ -209,9 +231,10 @@ Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const Make
   }
   for (std::size_t j = 0; j < run.jobs.size(); ++j) {
     JobReads& job = run.jobs[j];
-    for (PassNumber pass = 0; pass < passes_of(j); ++pass) {
-      job.passes.push_back(std::make_shared<const std::vector<SampleId>>(
-          make_order(static_cast<std::uint32_t>(j), pass)));
+    for (PassNumber pass = 1; pass < passes_of(j); ++pass) {
+      ASSIGN_OR_RETURN(std::vector<SampleId> order,
+                       make_order(static_cast<std::uint32_t>(j), pass));
+      job.passes.push_back(std::make_shared<const std::vector<SampleId>>(std::move(order)));
     }
   }
   FollowTurns(Turns(pace, run, static_cast<std::size_t>(count)), run);

@@ -260,7 +260,7 @@ namespace {
 
 // One job that reads a permutation of all samples in each pass.
 bool IsShuffling(const Reads& run) {
-  if (run.jobs.size() != 1 || run.pass_reads != run.sample_count) return false;
+  if (run.jobs.size() != 1 || run.jobs[0].pass_reads != run.sample_count) return false;
   std::vector<std::uint32_t> last_pass(run.sample_count);
   std::uint32_t pass = 0;
   for (const plan::Order& order : run.jobs[0].passes) {

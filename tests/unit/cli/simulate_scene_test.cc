@@ -23,7 +23,7 @@ TEST(SimulateScene, HasADefaultForEverything) {
   const auto scene = MakeScene({.samples = 1'000});
   ASSERT_TRUE(scene.has_value()) << scene.error().ToString();
   EXPECT_EQ(scene->run.reads.size(), 12'000U);
-  EXPECT_EQ(scene->run.node_of_rank.size(), 4U);
+  EXPECT_EQ(scene->run.jobs[0].node_of_rank.size(), 4U);
   EXPECT_EQ(scene->policies.size(), simulation::kPolicyNames.size());
   EXPECT_TRUE(scene->cache.stores.empty());
 }

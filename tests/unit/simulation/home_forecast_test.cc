@@ -27,7 +27,7 @@ plan::HomeInputs InputsOf(const Reads& run, const plan::Sizes& sizes, ByteCount 
                           .capacities = std::vector<ByteCount>(run.nodes, capacity)};
   for (std::size_t job = 0; job < run.jobs.size(); ++job) {
     inputs.streams.push_back(
-        {.id = job, .node_of_rank = run.node_of_rank, .rate = run.jobs[job].rate});
+        {.id = job, .node_of_rank = run.jobs[job].node_of_rank, .rate = run.jobs[job].rate});
   }
   for (SampleId sample = 0; sample < run.sample_count; ++sample)
     inputs.homes.push_back(static_cast<NodeIndex>(Random::Mix(sample + 1ULL) % run.nodes));

@@ -40,7 +40,7 @@ TEST(MakeReads, OneJobReadsPassAfterPassByRanksOnNodes) {
 
 TEST(MakeReads, PassesMayBeReadInPart) {
   const Reads run = Made({.jobs = {{.ahead = 0.5}}, .epochs = 5, .pass_length = 0.38});
-  EXPECT_EQ(run.pass_reads, 4U);
+  EXPECT_EQ(run.jobs[0].pass_reads, 4U);
   ASSERT_EQ(run.reads.size(), 20U);
   for (std::size_t t = 0; t < 20; ++t) {
     EXPECT_EQ(run.reads[t].sample, (t + 2) / 4) << t;
@@ -61,6 +61,49 @@ TEST(MakeReads, FasterJobsReadMoreUntilTheSlowestIsDone) {
   const Reads run = Made({.jobs = {{.rate = 0.5}, {.rate = 1.25}}, .epochs = 2});
   EXPECT_EQ(ReadsOf(run, 0), 20U);
   EXPECT_EQ(ReadsOf(run, 1), 50U);
+}
+
+TEST(MakeReads, JobsMayHavePassesOfOtherLengthsAndOtherRanks) {
+  const auto orders = [](std::uint32_t job, PassNumber) {
+    return std::vector<SampleId>(job == 0 ? 12 : 4, job);
+  };
+  // The second job needs longer for its four reads than the first for its twelve.
+  const Pace pace{
+      .jobs = {{.rate = 1}, {.rate = 0.25, .ranks = 2}}, .epochs = 3, .ranks = 3, .nodes = 2};
+  const Reads run = *MakeReads(2, pace, orders);
+  EXPECT_EQ(ReadsOf(run, 0), 48U);
+  EXPECT_EQ(ReadsOf(run, 1), 12U) << "three epochs of the job whose epochs take longest";
+  EXPECT_EQ(run.EndOfEpoch(0), 20U);
+  std::vector<std::size_t> done(2);
+  for (const Read& read : run.reads) {
+    const std::size_t length = read.job == 0 ? 12 : 4;
+    const std::size_t position = done[read.job]++ % length;
+    EXPECT_EQ(read.sample, read.job);
+    EXPECT_EQ(read.reader, position % (read.job == 0 ? 3 : 2) % 2);
+    EXPECT_EQ(read.tenth, position * 10 / length);
+  }
+}
+
+TEST(MakeReads, AJobMayStopInEachPass) {
+  const Reads run = Made({.jobs = {{}, {.stops_at = 4}}, .epochs = 6});
+  EXPECT_EQ(run.jobs[0].pass_reads, 10U);
+  EXPECT_EQ(run.jobs[1].pass_reads, 4U);
+  EXPECT_EQ(run.jobs[1].passes.size(), 15U);
+  EXPECT_EQ(run.cold_epochs, 3U) << "after as many passes as make a whole one";
+  EXPECT_EQ(Made({.jobs = {{.stops_at = 11}}}).jobs[0].pass_reads, 10U);
+}
+
+TEST(MakeReads, RefusesAnOrderThatCannotBeMadeOrHasNothing) {
+  const auto code = [](const MakeOrder& order) {
+    return MakeReads(100, {.epochs = 3}, order).error().code();
+  };
+  EXPECT_EQ(code([](std::uint32_t, PassNumber) { return std::vector<SampleId>(); }),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code([](std::uint32_t job, PassNumber pass) -> Result<std::vector<SampleId>> {
+              if (pass == 2) return Error(Code::kDataLoss, "gone");
+              return Telling(job, pass);
+            }),
+            Code::kDataLoss);
 }
 
 TEST(MakeReads, AJobMayBeAheadAtTheStart) {
@@ -93,6 +136,7 @@ TEST(MakeReads, RefusesWhatIsOutOfRange) {
   EXPECT_EQ(code({.jobs = {{.rate = 0}}}), Code::kInvalidArgument);
   EXPECT_EQ(code({.jobs = {{.rate = 1}, {.rate = 1001}}}), Code::kInvalidArgument);
   EXPECT_EQ(code({.jobs = {{.ahead = 1}}}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.jobs = {{.ranks = kMaxRanks + 1}}}), Code::kInvalidArgument);
   EXPECT_EQ(code({.drift = 0.6}), Code::kInvalidArgument);
   const Status too_many = MakeReads(100, {.epochs = 100'000'000}, Telling).error();
   EXPECT_EQ(too_many.code(), Code::kInvalidArgument);
