@@ -3,6 +3,7 @@
 
 #include "base/whole_number.h"
 #include "config/internal/resources.h"
+#include "dataset/capacity_goal.h"
 
 namespace optcache::config::internal {
 namespace {
@@ -70,6 +71,21 @@ void ReadRollout(YamlMap& spec, Rollout& out) {
   });
 }
 
+// Commands ask for it, so it is checked and goes nowhere.
+void ReadGoal(YamlMap& spec) {
+  spec.In("goal", [](YamlMap& goal) {
+    const auto check = [&goal](const char* name, auto parse) {
+      std::string text;
+      goal.Read(name, text);
+      const auto parsed = parse(text);
+      if (goal.Has(name) && !parsed) goal.Fail(name, parsed.error().message());
+    };
+    check("waiting", dataset::ParseWaitingGoal);
+    check("cost", dataset::ParseCostGoal);
+    if (goal.Has("waiting") == goal.Has("cost")) goal.Fail("waiting", "set either waiting or cost");
+  });
+}
+
 }  // namespace
 
 CachePlan ReadCachePlan(YamlMap& document) {
@@ -89,6 +105,7 @@ CachePlan ReadCachePlan(YamlMap& document) {
               plan.objective);
     ReadJobs(spec, plan.jobs);
     ReadRollout(spec, plan.rollout);
+    ReadGoal(spec);
     spec.Read("revisionHistoryLimit", plan.revision_history_limit, 0, 1000);
   });
   return plan;

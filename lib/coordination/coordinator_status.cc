@@ -17,9 +17,15 @@
 #include "base/some_of.h"
 #include "coordination/coordinator.h"
 #include "coordination/stream_recipe.h"
+#include "sampler/recipe_text.h"
 
 namespace optcache::coordination {
 namespace {
+
+std::uint64_t EpochOfPass(const StreamState& stream, PassNumber pass) {
+  const PassNumber passes = pass - std::min(pass, stream.first_pass);
+  return stream.first_epoch + std::uint64_t{stream.epoch_step} * passes;
+}
 
 StreamStatus StatusOf(const TrackedStream& stream, const StreamState& state,
                       const std::vector<PassTrace>& traces, bool planned) {
@@ -37,6 +43,9 @@ StreamStatus StatusOf(const TrackedStream& stream, const StreamState& state,
           .ranks_lost = stream.ranks_lost(),
           .planned = planned,
           .order_known = state.recipe.known || by_lists || stream.HasReadByLists(),
+          .recipe = state.recipe.known && recipe ? sampler::FormatRecipe(*recipe) : "",
+          .epoch = EpochOfPass(state, stream.Frontier().pass),
+          .epoch_step = state.epoch_step,
           .repeats = by_lists || (recipe && recipe->replacement),
           .rate = stream.rate().value_or(0),
           .conflict = stream.conflict()};
@@ -190,6 +199,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   DatasetStatus status{.name = spec.name,
                        .manifest_digest = spec.manifest_digest,
                        .retention = dataset.planned_assignment.own.retention,
+                       .objective = dataset.planned_assignment.own.objective,
                        .total_samples = spec.samples,
                        .total_bytes = spec.bytes,
                        .planned = dataset.planned,

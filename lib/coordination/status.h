@@ -47,10 +47,14 @@ struct StreamStatus {
   std::uint64_t ranks_lost = 0;  // known and not heard of
   bool planned = false;
   bool order_known = true;
-  bool repeats = false;   // a pass may read a sample several times, and others not at all
-  double rate = 0;        // positions a second; 0: not measured
-  std::string conflict;   // what its ranks disagree on
-  std::string differs{};  // from what the CachePlan says of its job; empty: it does not
+  // As text (sampler/recipe_text.h); empty: it has none that can be replayed.
+  std::string recipe{};
+  std::uint64_t epoch = 0;       // of `pass`, as its order is made
+  std::uint32_t epoch_step = 1;  // to the epoch of the next pass; 0: all have the same order
+  bool repeats = false;          // a pass may read a sample several times, and others not at all
+  double rate = 0;               // positions a second; 0: not measured
+  std::string conflict;          // what its ranks disagree on
+  std::string differs{};         // from what the CachePlan says of its job; empty: it does not
   friend bool operator==(const StreamStatus&, const StreamStatus&) = default;
 };
 
@@ -98,6 +102,7 @@ struct DatasetStatus {
   std::string name;
   std::string manifest_digest;
   Retention retention = Retention::kOptimal;
+  Objective objective = Objective::kBytes;
   std::uint64_t total_samples = 0;
   ByteCount total_bytes = 0;
   ByteCount capacity = 0;  // granted by the members, for this manifest

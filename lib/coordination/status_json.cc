@@ -10,6 +10,7 @@
 
 #include "coordination/internal/json_values.h"
 #include "coordination/status.h"
+#include "sampler/recipe_text.h"
 
 namespace optcache::coordination {
 namespace {
@@ -42,13 +43,23 @@ Json Encode(const SidecarStatus& sidecar) {
 }
 
 Json Encode(const StreamStatus& stream) {
-  return {{"name", stream.name},         {"incarnation", stream.incarnation},
-          {"pass", stream.pass},         {"position", stream.position},
-          {"length", stream.length},     {"world", stream.world},
-          {"ranks", stream.ranks},       {"ranks_lost", stream.ranks_lost},
-          {"planned", stream.planned},   {"order_known", stream.order_known},
-          {"repeats", stream.repeats},   {"rate", stream.rate},
-          {"conflict", stream.conflict}, {"differs", stream.differs}};
+  return {{"name", stream.name},
+          {"incarnation", stream.incarnation},
+          {"pass", stream.pass},
+          {"position", stream.position},
+          {"length", stream.length},
+          {"world", stream.world},
+          {"ranks", stream.ranks},
+          {"ranks_lost", stream.ranks_lost},
+          {"planned", stream.planned},
+          {"order_known", stream.order_known},
+          {"recipe", stream.recipe},
+          {"epoch", stream.epoch},
+          {"epoch_step", stream.epoch_step},
+          {"repeats", stream.repeats},
+          {"rate", stream.rate},
+          {"conflict", stream.conflict},
+          {"differs", stream.differs}};
 }
 
 Json Encode(const NodeShare& node) {
@@ -86,6 +97,7 @@ Json Encode(const DatasetStatus& dataset) {
   return {{"name", dataset.name},
           {"manifest", dataset.manifest_digest},
           {"retention", RetentionName(dataset.retention)},
+          {"objective", ObjectiveName(dataset.objective)},
           {"total_samples", dataset.total_samples},
           {"total_bytes", dataset.total_bytes},
           {"capacity", dataset.capacity},
@@ -140,6 +152,9 @@ void Read(JsonObject object, StreamStatus& stream) {
   object.Read("ranks_lost", stream.ranks_lost);
   object.Read("planned", stream.planned);
   object.Read("order_known", stream.order_known);
+  object.Read("recipe", stream.recipe, sampler::kMaxRecipeBytes);
+  object.Read("epoch", stream.epoch);
+  object.Read("epoch_step", stream.epoch_step);
   object.Read("repeats", stream.repeats);
   object.Read("rate", stream.rate);
   object.Read("conflict", stream.conflict, kMaxNameBytes);
@@ -177,6 +192,7 @@ void Read(JsonObject object, DatasetStatus& dataset) {
   object.Need("name", dataset.name, kMaxNameBytes);
   object.Read("manifest", dataset.manifest_digest, kMaxNameBytes);
   Read(object, "retention", dataset.retention);
+  Read(object, "objective", dataset.objective);
   object.Read("total_samples", dataset.total_samples);
   object.Read("total_bytes", dataset.total_bytes);
   object.Read("capacity", dataset.capacity);

@@ -136,6 +136,27 @@ void ReadJobs(Fields& spec, std::vector<PlanJobSpec>& jobs) {
   std::ranges::sort(jobs, {}, &PlanJobSpec::name);
 }
 
+// Exactly one of its fields.
+void ReadGoal(const Fields& spec, CachePlanSpec& plan) {
+  Fields goal = spec.In("goal");
+  std::string waiting;
+  std::string cost;
+  goal.Read("waiting", kMaxShortText, waiting);
+  goal.Read("cost", kMaxShortText, cost);
+  if (waiting.empty() && cost.empty()) return;
+  if (!waiting.empty() && !cost.empty()) {
+    goal.Fault("cost", "set either waiting or cost");
+    return;
+  }
+  const auto parsed =
+      cost.empty() ? dataset::ParseWaitingGoal(waiting) : dataset::ParseCostGoal(cost);
+  if (parsed) {
+    plan.goal = *parsed;
+  } else {
+    goal.Fault(cost.empty() ? "waiting" : "cost", parsed.error().message());
+  }
+}
+
 // What a revision consists of.
 void ReadContent(Fields& spec, CachePlanSpec& plan) {
   ReadName(spec, "retention", kRetentions, plan.retention);
@@ -155,6 +176,7 @@ Result<CachePlanSpec> ParseCachePlanSpec(const kube::Json& object) {
   spec.Need("dataset", kMaxPlanName, plan.dataset);
   ReadContent(spec, plan);
   ReadRollout(spec.In("rollout"), plan.rollout);
+  ReadGoal(spec, plan);
   spec.Read("revisionHistoryLimit", 0, kMaxHistory, plan.revision_history);
   RETURN_IF_ERROR(faults.status());
   return plan;

@@ -4,6 +4,7 @@
 // server's rules refuse is refused here as well: older servers do not know them.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "coordination/dataset_spec.h"
 #include "coordination/rollout.h"
 #include "coordination/state.h"
+#include "dataset/capacity_goal.h"
 #include "kube/object.h"
 #include "kube/resources.h"
 
@@ -42,6 +44,8 @@ struct CachePlanSpec {
   std::vector<PlanJobSpec> jobs;  // by name
   coordination::RolloutKnobs rollout;
   std::int64_t revision_history = kDefaultRevisionHistory;
+  // By what capacity of the Dataset: commands ask, the operator carries nothing out.
+  std::optional<dataset::CapacityGoal> goal{};
   friend bool operator==(const CachePlanSpec&, const CachePlanSpec&) = default;
 };
 

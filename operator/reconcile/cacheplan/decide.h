@@ -24,7 +24,10 @@ struct PlanJob {
   std::uint64_t ranks = 0;
   double rate = 0;  // samples a second; 0: not measured
   bool order_known = true;
-  std::string differs{};  // from what spec.jobs says of it; empty: it does not
+  std::string recipe{};          // of its order, as text; empty: it has none
+  std::uint64_t epoch = 0;       // of `pass`
+  std::uint32_t epoch_step = 1;  // to that of the next pass
+  std::string differs{};         // from what spec.jobs says of it; empty: it does not
 };
 
 // What the coordinator knows of the plan in force.

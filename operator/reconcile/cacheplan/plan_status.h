@@ -30,6 +30,8 @@ class PlanStatus {
 
 inline constexpr std::size_t kMaxJobName = 512;  // bytes, of status.jobs
 
+inline constexpr std::size_t kMaxJobRecipe = 1024;  // bytes; of a longer one, nothing is written
+
 // A job as status.jobs has it. Positions and rates move all the time: small steps keep what was
 // written.
 kube::Json DescribeJob(const PlanJob& job, const kube::Json& plan);

@@ -21,6 +21,9 @@ PlanJob JobOf(const StreamStatus& stream, std::string name) {
           .ranks = stream.ranks,
           .rate = stream.rate,
           .order_known = stream.order_known && stream.conflict.empty(),
+          .recipe = stream.conflict.empty() ? stream.recipe : "",
+          .epoch = stream.epoch,
+          .epoch_step = stream.epoch_step,
           .differs = stream.differs};
 }
 

@@ -289,6 +289,19 @@ TEST(Configuration, ABucketHasAnAddress) {
             "&listing=lists/train.txt");
 }
 
+TEST(Configuration, ChecksAPlansGoal) {
+  EXPECT_EQ(WithPlan("  goal: {waiting: 2%}\n"), "none");
+  EXPECT_EQ(WithPlan("  goal: {cost: \"12.5\"}\n"), "none");
+  EXPECT_EQ(WithPlan("  goal: {waiting: 100%}\n"),
+            "f.yaml:6: spec.goal.waiting: '100%', allowed: a share of the time, from 0 to below 1: "
+            "2% or 0.02");
+  EXPECT_EQ(WithPlan("  goal: {cost: much}\n"),
+            "f.yaml:6: spec.goal.cost: 'much', allowed: an amount of money, 0 or more: 12.5");
+  const std::string either = "set either waiting or cost";
+  EXPECT_TRUE(WithPlan("  goal: {}\n").ends_with(either));
+  EXPECT_TRUE(WithPlan("  goal: {waiting: 2%, cost: 1}\n").ends_with(either));
+}
+
 TEST(Configuration, ChecksAPlansNumbers) {
   EXPECT_EQ(WithPlan("  revisionHistoryLimit: -1\n"),
             "f.yaml:6: spec.revisionHistoryLimit: '-1', allowed: a whole number from 0 to 1000");

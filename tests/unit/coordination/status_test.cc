@@ -135,6 +135,20 @@ TEST(ClusterStatus, SaysWhichStreamsReadSamplesSeveralTimes) {
   EXPECT_FALSE(StatusOf(shuffled).streams[0].repeats);
 }
 
+TEST(ClusterStatus, SaysHowTheOrderOfAStreamIsMade) {
+  Scenario scenario;
+  RankReport& rank = scenario.At("a", 0, 2);
+  rank.recipe.order = "torch-random size=1000 seed=1 replacement=true";
+  rank.epoch = 7;
+  scenario.Second();
+  const StreamStatus stream = StatusOf(scenario).streams[0];
+  EXPECT_EQ(stream.recipe, "torch-random size=1000 seed=1 replacement=true");
+  EXPECT_EQ(stream.epoch, 7U);
+  EXPECT_EQ(stream.epoch_step, 1U);
+  const ClusterStatus status = scenario.coordinator().Snapshot(scenario.now());
+  EXPECT_EQ(ParseClusterStatus(ToJson(status))->datasets[0].streams[0], stream);
+}
+
 TEST(ClusterStatus, SaysWhenTheCapacityIsLargerThanTheDataset) {
   DatasetSpec spec = Scenario::Imagenet();
   spec.capacity = 2000;

@@ -38,6 +38,22 @@ TEST(PlanJobs, RanksThatReadTwoManifestsAreOneJob) {
   EXPECT_EQ(jobs[0].differs, "seed");
 }
 
+TEST(PlanJobs, TheStatusSaysHowTheOrderOfAJobIsMade) {
+  StreamStatus stream{
+      .name = "v/j/d/train", .recipe = "torch-random size=9", .epoch = 7, .epoch_step = 0};
+  const auto described = [&] { return DescribeJob(PlanJobsOf({stream})[0], {}); };
+  EXPECT_EQ(described()["recipe"], "torch-random size=9");
+  EXPECT_EQ(described()["epoch"], 7);
+  EXPECT_EQ(described()["epochStep"], 0);
+  stream.recipe.append(kMaxJobRecipe, ' ');
+  EXPECT_FALSE(described().contains("recipe")) << "too long";
+  stream.recipe.clear();
+  EXPECT_FALSE(described().contains("epoch")) << "of no recipe";
+  stream.recipe = "torch-random size=9";
+  stream.conflict = "seed: 0 (rank 0), 1 (rank 3)";
+  EXPECT_FALSE(described().contains("recipe")) << "its ranks do not agree";
+}
+
 TEST(PlanJobs, RanksKnownOfBothManifestsCountOnce) {
   const StreamStatus stream{.name = "v/j/d/train", .world = 8, .ranks = 8};
   EXPECT_EQ(PlanJobsOf({stream, stream})[0].ranks, 8U);

@@ -177,7 +177,7 @@ TEST(CachePlanSpec, ReadsHowItIsRolledOut) {
       "paused": true, "acknowledge": true, "progressDeadlineSeconds": 60, "epochDeadlineSeconds": 3600,
       "restartedAt": "2027-01-15T08:00:00Z",
       "abort": {"whenBelowPredictedBy": "0.125", "whenWorseThanPreviousBy": "1", "after": 4}},
-      "revisionHistoryLimit": 0})");
+      "goal": {"waiting": "2%"}, "revisionHistoryLimit": 0})");
   const auto spec = api::ParseCachePlanSpec(plan);
   ASSERT_TRUE(spec) << spec.error().message();
   EXPECT_EQ(spec->rollout,
@@ -194,6 +194,9 @@ TEST(CachePlanSpec, ReadsHowItIsRolledOut) {
                                         .epoch_deadline_seconds = 3600,
                                         .restarted_at = "2027-01-15T08:00:00Z"}));
   EXPECT_EQ(spec->revision_history, 0);
+  EXPECT_EQ(spec->goal, *dataset::ParseWaitingGoal("2%"));
+  EXPECT_EQ(api::RevisionContent(*spec).find("goal"), api::RevisionContent(*spec).end())
+      << "it is no part of a revision";
 }
 
 TEST(CachePlanSpec, NamesEveryFaultWithItsField) {
@@ -220,6 +223,9 @@ TEST(CachePlanSpec, NamesEveryFaultWithItsField) {
            std::pair(R"({"jobs": [{"name": "a"}, {"name": "a"}]})", "spec.jobs[1].name"),
            std::pair(R"({"jobs": [{"name": "a", "sampler": {"worldSize": 65537}}]})", "worldSize"),
            std::pair(R"({"jobs": [{"name": "a", "sampler": {"kind": "X"}}]})", "sampler.kind"),
+           std::pair(R"({"goal": {"waiting": "100%"}})", "spec.goal.waiting"),
+           std::pair(R"({"goal": {"cost": "-1"}})", "spec.goal.cost"),
+           std::pair(R"({"goal": {"waiting": "2%", "cost": "1"}})", "spec.goal.cost"),
            std::pair(R"({"revisionHistoryLimit": 1001})", "spec.revisionHistoryLimit"),
        })
     EXPECT_NE(FaultOf(spec).find(field), std::string::npos) << spec << ": " << FaultOf(spec);
