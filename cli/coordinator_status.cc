@@ -3,6 +3,8 @@
 #include <memory>
 #include <optional>
 
+#include "coordination/state.h"
+#include "dataset/manifest.h"
 #include "net/address.h"
 #include "net/http_client.h"
 
@@ -10,15 +12,15 @@ namespace optcache::cli {
 namespace {
 
 constexpr Duration kTimeout = std::chrono::seconds(5);
+constexpr Duration kManifestTimeout = std::chrono::minutes(2);
 
-}  // namespace
-
-Result<std::string> FetchStatus(const std::string& url) {
+Result<std::string> Fetch(const std::string& url, const std::string& path, Duration timeout,
+                          ByteCount max_bytes) {
   net::EventLoop loop;
   const std::unique_ptr<net::HttpClient> client =
-      net::MakeHttpClient(loop, {.unix_socket = net::UnixPathOf(url)});
+      net::MakeHttpClient(loop, {.max_body_bytes = max_bytes, .unix_socket = net::UnixPathOf(url)});
   std::optional<Result<net::HttpResponse>> answer;
-  client->Send({.url = url + "/v1/status"}, kTimeout, [&](Result<net::HttpResponse> response) {
+  client->Send({.url = url + path}, timeout, [&](Result<net::HttpResponse> response) {
     answer = std::move(response);
     loop.Stop();
   });
@@ -44,7 +46,17 @@ Result<std::string> FetchStatus(const std::string& url) {
                                          std::to_string((*answer)->status) +
                                          ": is it a coordinator of optcache?");
   }
-  return (*answer)->body;
+  return std::move((*answer)->body);
+}
+
+}  // namespace
+
+Result<std::string> FetchStatus(const std::string& url) {
+  return Fetch(url, "/v1/status", kTimeout, coordination::kMaxStateBytes);
+}
+
+Result<std::string> FetchManifest(const std::string& url, const std::string& digest) {
+  return Fetch(url, "/v1/manifests/" + digest, kManifestTimeout, dataset::kManifestBytesMax);
 }
 
 }  // namespace optcache::cli

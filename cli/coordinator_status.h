@@ -10,5 +10,7 @@ namespace optcache::cli {
 // (coordination/status.h). kUnavailable: it does not answer, or is none. kPermissionDenied: it is
 // another user's.
 Result<std::string> FetchStatus(const std::string& url);
+// The manifest of that digest, as it has it.
+Result<std::string> FetchManifest(const std::string& url, const std::string& digest);
 
 }  // namespace optcache::cli

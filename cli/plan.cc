@@ -24,6 +24,7 @@
 #include "cli/plan_in_cluster.h"
 #include "cli/plan_report.h"
 #include "cli/plan_request.h"
+#include "cli/plan_suggest.h"
 #include "cli/print.h"
 #include "cli/progress_line.h"
 #include "cli/whole_number.h"
@@ -42,7 +43,7 @@ using plan::TableFigures;
 constexpr const char* kPlanMore =
     R"(OPT4TorchDataset caches samples inside a training process. A plan file, made before the run, decides which ones.
 generate, import, export, stats and show read and write plan files. A cluster needs no plan file: its nodes plan for
-themselves. show, diff and predict tell what they plan for a CachePlan.
+themselves. show, diff and predict tell what they plan for a CachePlan. suggest finds the least capacity for a goal.
 
 Examples:
   Write the file that OPT4TorchDataset's own command writes, with an optimal table in it:
@@ -53,7 +54,9 @@ Examples:
     optcache plan export published.safetensors --output better.safetensors
   Show what a cluster plans, and predict what it would plan:
     kubectl optcache plan show imagenet
-    kubectl optcache plan predict -f plan.yaml)";
+    kubectl optcache plan predict -f plan.yaml
+  Find the least capacity with which the jobs that read now wait 2 % of the time at most:
+    optcache plan suggest images --until waiting=2%)";
 
 constexpr const char* kGenerateMore =
     R"(--dataset-size, --total-iter, --seed, --no-replacement, --maxsize and --output are those of OPT4TorchDataset's
@@ -414,6 +417,7 @@ void AddPlanCommand(CLI::App& app, Verb& chosen) {
   AddPlanStats(*command, chosen);
   AddPlanDiff(*command, chosen);
   AddPlanPredict(*command, chosen);
+  AddPlanSuggest(*command, chosen);
 }
 
 }  // namespace optcache::cli

@@ -18,11 +18,12 @@
 
 #include "base/files.h"
 #include "cli/print.h"
-#include "cli/progress_line.h"
 #include "cli/simulate_charts.h"
 #include "cli/simulate_report.h"
 #include "cli/simulate_scene.h"
 #include "cli/simulate_until.h"
+#include "cli/simulation_runner.h"
+#include "cli/until_search.h"
 #include "cli/whole_number.h"
 
 namespace optcache::cli {
@@ -68,29 +69,6 @@ Examples:
   Replay a recorded trace (an id a line, or libCacheSim's oracleGeneral):
     optcache simulate --nodes 1 --trace reads.txt
     optcache simulate --nodes 1 --trace-format oracleGeneral --trace w01.oracleGeneral.bin)";
-
-// Simulates, and says on a terminal how far it is.
-class SimulationRunner {
- public:
-  SimulationRunner(const SimulateScene& scene, std::size_t runs)
-      : scene_(scene), all_(runs * scene.run.reads.size()) {}
-
-  Result<simulation::PolicyResult> Run(const simulation::CacheOptions& cache,
-                                       simulation::PolicyKind policy) {
-    const auto progress = [&](std::uint64_t reads) {
-      line_.Show(simulation::PolicyName(policy), done_ + reads, all_);
-    };
-    auto result = simulation::Simulate(scene_.run, cache, policy, progress);
-    done_ += scene_.run.reads.size();
-    return result;
-  }
-
- private:
-  const SimulateScene& scene_;
-  ProgressLine line_{"reads"};
-  std::uint64_t done_ = 0;
-  std::uint64_t all_;
-};
 
 Result<SimulateReport> SimulateAll(const SimulateScene& scene) {
   SimulateReport report{.bound = {},
@@ -140,67 +118,6 @@ std::string FormatSimulation(const SimulateFlags& flags, const SimulateReport& r
   return ReportAsTable(report);
 }
 
-// For reads from `counted_from` on. To `draw` a curve, more capacities are measured.
-Result<UntilReport::Line> SimulateUntil(const SimulateScene& scene, SimulationRunner& runner,
-                                        simulation::PolicyKind policy, std::size_t counted_from,
-                                        bool draw) {
-  const simulation::Goal& goal = *scene.goal;
-  std::vector<std::pair<double, simulation::PolicyResult>> results;
-  const auto measure = [&](double capacity) -> Result<double> {
-    simulation::CacheOptions cache = scene.cache;
-    cache.capacity = capacity;
-    ASSIGN_OR_RETURN(simulation::PolicyResult result, runner.Run(cache, policy));
-    results.emplace_back(capacity, std::move(result));
-    return simulation::ValueOf(goal, results.back().second);
-  };
-  UntilReport::Line line{.policy = policy, .found = {}, .result = {}};
-  ASSIGN_OR_RETURN(line.found, simulation::FindLeastCapacity(measure, goal.at_most));
-  std::vector<simulation::CapacityPoint>& measured = line.found.measured;
-  for (const double capacity : kPlottedCapacities) {
-    const bool known = std::ranges::find(measured, capacity,
-                                         &simulation::CapacityPoint::capacity) != measured.end();
-    if (!draw || known) continue;
-    ASSIGN_OR_RETURN(const double value, measure(capacity));
-    measured.push_back({.capacity = capacity, .value = value});
-  }
-  std::ranges::sort(measured, {}, &simulation::CapacityPoint::capacity);
-  // Where more capacity can be worse, a point of the plot may reach the goal with less.
-  const auto least = std::ranges::find_if(measured, [&](const simulation::CapacityPoint& point) {
-    return simulation::Reaches(point.value, goal.at_most);
-  });
-  if (least != measured.end()) line.found.least = *least;
-  const double shown = line.found.least ? line.found.least->capacity : 1;
-  line.result =
-      std::ranges::find(results, shown, [](const auto& each) { return each.first; })->second;
-  line.store_reads = line.result.store_reads;
-  if (counted_from > 0) {
-    const auto reads = static_cast<double>(scene.run.reads.size() - counted_from);
-    line.store_reads =
-        static_cast<std::uint64_t>(std::llround((1 - line.result.hit_ratio) * reads));
-  }
-  return line;
-}
-
-Result<UntilReport> SimulateAllUntil(const SimulateFlags& flags, const SimulateScene& scene) {
-  UntilReport report{.goal = *scene.goal, .dataset_bytes = scene.cache.sizes.total(), .lines = {}};
-  std::size_t counted_from = 0;
-  if (scene.goal->of == simulation::Goal::Of::kWaiting) {
-    report.store_bandwidth = scene.cache.stores.front().bandwidth;
-    counted_from = scene.run.steady_from();
-  }
-  report.leaves_out_first = counted_from > 0;
-  report.first_reads = simulation::FirstReads(scene.run, counted_from);
-  const bool draw = !flags.plot.empty();
-  const std::size_t runs = simulation::kMostMeasurements + (draw ? kPlottedCapacities.size() : 0);
-  SimulationRunner runner(scene, scene.policies.size() * runs);
-  for (const simulation::PolicyKind policy : scene.policies) {
-    ASSIGN_OR_RETURN(UntilReport::Line line,
-                     SimulateUntil(scene, runner, policy, counted_from, draw));
-    report.lines.push_back(std::move(line));
-  }
-  return report;
-}
-
 std::string FormatUntil(const SimulateFlags& flags, const UntilReport& report) {
   if (flags.output == "json") return UntilAsJson(report);
   if (flags.output == "csv") return UntilAsCsv(report);
@@ -208,7 +125,7 @@ std::string FormatUntil(const SimulateFlags& flags, const UntilReport& report) {
 }
 
 Status RunSimulateUntil(const SimulateFlags& flags, const SimulateScene& scene) {
-  ASSIGN_OR_RETURN(const UntilReport report, SimulateAllUntil(flags, scene));
+  ASSIGN_OR_RETURN(const UntilReport report, SearchUntil(scene, !flags.plot.empty()));
   RETURN_IF_ERROR(Print(FormatUntil(flags, report)));
   return flags.plot.empty() ? OkStatus() : WriteFileAtomically(flags.plot, DrawUntil(report));
 }

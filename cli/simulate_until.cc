@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/decimal.h"
 #include "cli/svg_chart.h"
 #include "cli/text_table.h"
 
@@ -24,28 +23,6 @@ using simulation::Goal;
 using simulation::PolicyName;
 using UntilLine = UntilReport::Line;
 using OrderedJson = nlohmann::ordered_json;
-
-Result<Goal> ParseWaiting(std::string_view amount) {
-  const bool percent = amount.ends_with('%');
-  if (percent) amount.remove_suffix(1);
-  const std::optional<double> value = ParseDecimal(amount);
-  const double share = value.value_or(-1) / (percent ? 100 : 1);
-  if (!(share >= 0 && share < 1)) {
-    return Error(Code::kInvalidArgument,
-                 "until: waiting takes a share of the time, from 0 to below 1: waiting=2% or "
-                 "waiting=0.02");
-  }
-  return Goal{.of = Goal::Of::kWaiting, .at_most = share, .price = {}};
-}
-
-Result<Goal> ParseCost(std::string_view amount) {
-  const std::optional<double> value = ParseDecimal(amount);
-  if (!value || *value < 0) {
-    return Error(Code::kInvalidArgument,
-                 "until: cost takes an amount of money, 0 or more: cost=12.5");
-  }
-  return Goal{.of = Goal::Of::kCost, .at_most = *value, .price = {}};
-}
 
 bool IsWaiting(const UntilReport& report) {
   return report.goal.of == Goal::Of::kWaiting;
@@ -127,10 +104,27 @@ Result<Goal> ParseGoal(std::string_view text) {
   const std::string_view name = text.substr(0, equals);
   const std::string_view amount =
       equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
-  if (name == "waiting") return ParseWaiting(amount);
-  if (name == "cost") return ParseCost(amount);
+  const auto made = [](const Result<dataset::CapacityGoal>& goal,
+                       const char* allowed) -> Result<Goal> {
+    if (goal) return SimulatedGoal(*goal);
+    return Error(Code::kInvalidArgument, std::string("until: ") + allowed);
+  };
+  if (name == "waiting") {
+    return made(dataset::ParseWaitingGoal(amount),
+                "waiting takes a share of the time, from 0 to below 1: waiting=2% or waiting=0.02");
+  }
+  if (name == "cost") {
+    return made(dataset::ParseCostGoal(amount),
+                "cost takes an amount of money, 0 or more: cost=12.5");
+  }
   return Error(Code::kInvalidArgument,
                "until: '" + std::string(text) + "', allowed: waiting=2% or cost=12.5");
+}
+
+Goal SimulatedGoal(const dataset::CapacityGoal& goal) {
+  const bool waiting = goal.of == dataset::CapacityGoal::Of::kWaiting;
+  return {
+      .of = waiting ? Goal::Of::kWaiting : Goal::Of::kCost, .at_most = goal.at_most, .price = {}};
 }
 
 std::string UntilAsJson(const UntilReport& report) {

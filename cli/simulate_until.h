@@ -10,10 +10,14 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "dataset/capacity_goal.h"
 #include "simulation/least_capacity.h"
 #include "simulation/simulate.h"
 
 namespace optcache::cli {
+
+// Without a price.
+simulation::Goal SimulatedGoal(const dataset::CapacityGoal& goal);
 
 // "waiting=2%", "waiting=0.02" or "cost=12.5". kInvalidArgument names the flag.
 Result<simulation::Goal> ParseGoal(std::string_view text);
