@@ -217,9 +217,10 @@ Result<simulation::Goal> FindGoal(const SuggestFlags& flags, const RunningCache&
   RETURN_IF_ERROR(read("--price-per-request", flags.price_per_request, goal.price.per_request));
   RETURN_IF_ERROR(read("--price-per-gib", flags.price_per_gib, goal.price.per_gib));
   if (goal.price == dataset::StorePrice{}) {
-    return Error(Code::kInvalidArgument,
-                 "no price is known: set --price-per-request, --price-per-gib or both, or "
-                 "spec.cost of the Dataset");
+    return Error(
+        Code::kInvalidArgument,
+        std::string("no price is known: set --price-per-request, --price-per-gib or both") +
+            (flags.cluster ? ", or spec.cost of the Dataset" : ""));
   }
   if (flags.epochs == 0) {
     return Error(Code::kInvalidArgument,

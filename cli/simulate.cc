@@ -8,7 +8,6 @@
 #include "cli/simulate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
