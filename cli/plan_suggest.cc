@@ -1,3 +1,15 @@
+// The subcommand `plan suggest`: finds a running cache, asks for what is not known, searches,
+// prints.
+//
+// The idea: everything that counts comes from one FoundCache, made from the status of `optcache up`
+// (FindOnMachine) or from a CachePlan and its Dataset (FindInCluster). What it is made into is pure
+// and stands elsewhere: running_cache.cc, suggestion.cc, until_search.cc. Rates are measured only
+// if the goal needs them and the user gives none: pages of sidecars are read twice, `--measure`
+// apart.
+//
+// Only ApplySuggestion changes anything. It shows before and after, asks, and writes a patch that
+// fails if the capacity is no longer the one that was read.
+
 #include "cli/plan_suggest.h"
 
 #include <unistd.h>

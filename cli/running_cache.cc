@@ -1,3 +1,10 @@
+// Reads what a cache says of a dataset and its jobs, from a coordinator's status or from resources.
+//
+// The idea: both ways end in the same RunningCache, and CheckRunning refuses what cannot be
+// simulated: no job, no samples, no node, or a job that reads another list of samples. A job whose
+// order is not known ahead is refused, too, as it has no recipe. Numbers of resources come from
+// outside and are cut to what is possible; JobOfStream and JobOfJson are the same, field for field.
+
 #include "cli/running_cache.h"
 
 #include <algorithm>

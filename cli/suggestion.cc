@@ -1,3 +1,11 @@
+// Turns a running cache into a scene to simulate, and what was found into text and JSON.
+//
+// The idea: each job is simulated by its own recipe, from the epoch and the place where it is, and
+// beside other jobs at the proportion of its speed. Time has no unit here: the store is known by
+// the share of what the jobs can read (ShareOf), which is one rate divided by the other. A rate
+// that nothing has measured is refused with the flag that gives it, and each number that is shown
+// says from what it comes.
+
 #include "cli/suggestion.h"
 
 #include <algorithm>
