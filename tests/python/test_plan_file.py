@@ -319,7 +319,7 @@ def test_help_shows_commands_that_work(tmp_path: Path) -> None:
         text = done(tmp_path, "plan", *filter(None, [verb]), "--help")
         for line in re.findall(r"^ {4}(optcache .*)$|^  (optcache .*)$", text, re.MULTILINE):
             words = shlex.split("".join(line))[1:]
-            if {"--manifest", "--recipe", "suggest"} & {*words}:  # of files and a cache that are not here
+            if {"--manifest", "--recipe", "suggest"} & {*words}:  # of what is not here
                 continue
             done(tmp_path, *words)
             ran += 1
