@@ -1,5 +1,7 @@
 #include "metrics/catalog.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <set>
 #include <string>
@@ -38,17 +40,18 @@ std::string Table(const Section& section) {
   return table;
 }
 
-// `page` with the section's table in place of the one below its heading.
+// `page` with the section's table in place of the one below its heading, or with both at its end.
 std::string WithTable(const std::string& page, const Section& section) {
-  const std::size_t heading = page.find("\n## " + std::string(section.title) + "\n");
-  if (heading == std::string::npos) return page + "\n## " + std::string(section.title) + "\n";
-  const std::size_t next = page.find("\n## ", heading + 1);
-  const std::size_t begin = page.find("\n| name |", heading);
-  if (begin > next) return page.substr(0, next) + "\n" + Table(section) + page.substr(next);
-  std::size_t end = begin + 1;
+  const std::string heading = "\n## " + std::string(section.title) + "\n";
+  const std::size_t begin = page.find(heading);
+  if (begin == std::string::npos) return page + heading + "\n" + Table(section);
+  const std::size_t next = std::min(page.find("\n## ", begin + 1), page.size());
+  const std::size_t table = page.find("\n| name |", begin);
+  if (table >= next) return page.substr(0, next) + "\n" + Table(section) + page.substr(next);
+  std::size_t end = table + 1;
   while (end < page.size() && page[end] == '|')
     end = page.find('\n', end) + 1;
-  return page.substr(0, begin + 1) + Table(section) + page.substr(end);
+  return page.substr(0, table + 1) + Table(section) + page.substr(end);
 }
 
 TEST(Catalog, NamesEachMetricOnceAndByTheConventions) {
@@ -74,6 +77,19 @@ TEST(Catalog, HelpIsOneLineWithoutLinks) {
       EXPECT_EQ(metric.details.find_first_of("\n|"), std::string_view::npos) << metric.name;
     }
   }
+}
+
+TEST(Catalog, ATableIsWrittenOnceWhereverItsSectionIs) {
+  const std::array<Metric, 1> metrics = {Metric{.name = "optcache_a", .help = "A"}};
+  const Section section{.title = "Of A", .metrics = metrics};
+  const std::string row = "| `optcache_a` | gauge | – | A |\n";
+  const std::string table = "| name | kind | labels | meaning |\n| --- | --- | --- | --- |\n" + row;
+  const std::string whole = "# Metrics\n\n## Of A\n\n" + table;
+  EXPECT_EQ(WithTable("# Metrics\n", section), whole);
+  EXPECT_EQ(WithTable(whole, section), whole);
+  EXPECT_EQ(WithTable("# Metrics\n\n## Of A\n\n## Of B\n", section), whole + "\n## Of B\n");
+  EXPECT_EQ(WithTable(whole + "| `optcache_old` | gauge | – | B |\nText.\n", section),
+            whole + "Text.\n");
 }
 
 TEST(Catalog, IsTheTablesOfThePage) {
