@@ -104,7 +104,7 @@ def shell(programs: Path, tmp_path: Path) -> Iterator[Shell]:
         ("name: images", "name: My_Images", f"3: metadata.name: 'My_Images', allowed: {SUBDOMAIN}"),
         ("spec:", "spec:\n  include: '*.png'", "5: spec.include: not a list, allowed: [one, two]"),
         ("spec:", "spec:\n  order: Random", "5: spec.order: 'Random' is not known, allowed: ImageFolder, Path, List"),
-        ("spec:", "spec:\n  kapazität: 3", "5: spec.kapazität is not known, allowed: source, format, include, order, verify, limits, cost, cache, placement, access"),
+        ("spec:", "spec:\n  kapazität: 3", "5: spec.kapazität is not known, allowed: source, format, include, index, order, verify, limits, cost, cache, placement, access"),
         ("dataset: images", "dataset: imgs", "11: spec.dataset: there is no Dataset default/imgs in the files given"),
         ("dataset: images", "dataset: images, retention: FIFO", "11: spec.retention: 'FIFO' is not known, allowed: Optimal, Pin, LRU, None"),
         ("dataset: images", "dataset: images, jobs: [{name: j, sampler: {worldSize: many}}]", "11: spec.jobs[0].sampler.worldSize: 'many', allowed: a whole number from 1 to 65536"),
