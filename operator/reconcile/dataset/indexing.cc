@@ -16,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "operator/reconcile/reasons.h"
+
 namespace optcache::reconcile {
 namespace {
 
@@ -159,22 +161,32 @@ void Follow(const Observed& observed, const IndexJob& job, bool lost, Indexing& 
   TakeResult(observed, job, indexing);
 }
 
-// Of a Dataset that is indexed and is so again as its interval wants it: while nothing has failed,
-// what was said of the last time stays.
+// Why the last listing failed, if it did. A Job that waits for its pod hides that in Indexed, and
+// leaves it in SourceReachable.
+std::optional<kube::Condition> LastFailure(const kube::Json& dataset) {
+  for (const char* type : {"Indexed", "SourceReachable"}) {
+    kube::Condition condition = kube::ConditionOf(dataset, type);
+    const std::string& reason = condition.reason;
+    const bool failed =
+        IsIndexReason(reason) || reason == "IndexFailed" || reason == "SourceUnsupported";
+    if (condition.status == kube::ConditionStatus::kFalse && failed) return condition;
+  }
+  return std::nullopt;
+}
+
+// Of a Dataset that is indexed and is so again as its interval wants it: while no listing has
+// failed, what was said of the last time stays.
 void SayOfRepetition(const Observed& observed, Indexing& indexing) {
   if (indexing.done) return;
+  const std::optional<kube::Condition> failure = LastFailure(observed.dataset);
+  if (!failure && !indexing.failed) indexing.source = SourceState::kReachable;
   if (indexing.reason != "Indexing") {
     indexing.message += ". The list of samples of before stays in use";
-    return;
-  }
-  const kube::Condition before = kube::ConditionOf(observed.dataset, "Indexed");
-  const bool was_bad = before.status == kube::ConditionStatus::kFalse && !before.reason.empty();
-  if (was_bad) {
-    indexing.reason = before.reason;
-    indexing.message = before.message;
+  } else if (failure) {
+    indexing.reason = failure->reason;
+    indexing.message = failure->message;
   } else {
     indexing.done = true;
-    indexing.source = SourceState::kReachable;
   }
 }
 
