@@ -143,9 +143,11 @@ class ManifestNodes {
                            .bytes = manifest.shared_bytes(),
                            .timeout = deadline.Remaining(SystemClock().Now())});
   }
-  // None: the nodes do not have the manifest of before any more, or do not give it in time.
+  // None: one of the two is too large, or the nodes do not have the manifest of before any more, or
+  // do not give it in time.
   std::optional<dataset::ManifestChanges> ChangesSinceBefore(const dataset::Manifest& manifest) {
     std::optional<dataset::ManifestChanges> changes;
+    if (!MayCompare(manifest.shared_bytes().size())) return changes;
     const auto take = [&](const UniqueFd& file) -> Status {
       ASSIGN_OR_RETURN(SharedBytes bytes,
                        SharedBytes::Map(file.get(), "the manifest of before", kManifestBytesMax));
@@ -158,13 +160,26 @@ class ManifestNodes {
       return OkStatus();
     };
     const ManifestFetch fetch(loop_, *http_, Places(), flags_.dataset,
-                              {.take = take, .explain = [](const std::string&) {}});
+                              {.take = take,
+                               .explain = [](const std::string&) {},
+                               .wants =
+                                   [this](ByteCount bytes) {
+                                     const bool may = MayCompare(bytes);
+                                     if (!may) loop_.Stop();
+                                     return may;
+                                   }});
     const net::Timer deadline = loop_.After(kManifestBeforeWithin, [this] { loop_.Stop(); });
     loop_.Run();
     return changes;
   }
 
  private:
+  bool MayCompare(ByteCount bytes) const {
+    if (bytes <= flags_.compared_bytes_max) return true;
+    Log(LogLevel::kInfo, "the list is too large to say what changed",
+        {{"bytes", bytes}, {"compared up to", flags_.compared_bytes_max}});
+    return false;
+  }
   ManifestPlaces Places() const {
     return {.urls = flags_.manifests,
             .token_file = flags_.token_file,

@@ -7,10 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/status.h"
 #include "storage/open_store.h"
 
 namespace optcache::sidecar {
+
+// Larger manifests are not compared: two of this size, and 16 bytes for each object of both, fit
+// into the 1Gi of an index Job beside what making the list has left.
+inline constexpr ByteCount kComparedBytesMax = 256_MiB;
 
 struct IndexFlags {
   std::string dataset;  // "namespace/name"
@@ -23,7 +28,8 @@ struct IndexFlags {
   std::string format = "Files";  // see storage::ParseFormat
   std::string order;             // "Path", "List", "ImageFolder"; empty: chosen by what is there
   std::string verify = "Checksum";
-  std::string before;                  // digest of the manifest to compare with; empty: none
+  std::string before;  // digest of the manifest to compare with; empty: none
+  ByteCount compared_bytes_max = kComparedBytesMax;
   std::vector<std::string> manifests;  // URLs of nodes
   std::string token_file;
   std::string node_ca;

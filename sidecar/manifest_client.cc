@@ -1,3 +1,9 @@
+// Fetches a dataset's manifest from the first node that has it.
+//
+// The places are asked, each with a head start before the next, until one gives it (PlaceRace).
+// The head of an answer has the length: by it a manifest that is too large, or not wanted, is
+// refused before its bytes come. They go into a memory file, which is sealed once all have come.
+
 #include "sidecar/manifest_client.h"
 
 #include <algorithm>
@@ -114,6 +120,10 @@ Result<std::shared_ptr<net::HttpBodySink>> ManifestFetch::Begin(const net::HttpR
                  fmt::format("the manifest has {}, a sidecar takes {}", FormatBytes(*length),
                              FormatBytes(kManifestBytesMax)));
   }
+  if (hooks_.wants && !hooks_.wants(*length)) {
+    unwanted_ = true;
+    return Error(Code::kResourceExhausted, "a manifest of this size is not wanted");
+  }
   ASSIGN_OR_RETURN(UniqueFd file, handoff::MakeMemoryFile("optcache-manifest", *length));
   arriving_ = std::make_shared<Arriving>(std::move(file), *length);
   return arriving_;
@@ -122,6 +132,7 @@ Result<std::shared_ptr<net::HttpBodySink>> ManifestFetch::Begin(const net::HttpR
 std::optional<Duration> ManifestFetch::OnAnswer(const std::string& url,
                                                 Result<net::HttpResponse> response) {
   const auto arrived = std::exchange(arriving_, nullptr);
+  if (unwanted_) return std::nullopt;
   if (!response) {
     Explain(response.error().message(), false);
     return Duration::zero();

@@ -45,6 +45,8 @@ class ManifestFetch {
     std::function<Status(UniqueFd manifest)> take;
     // Why there is none yet, a sentence for people.
     std::function<void(const std::string& why)> explain;
+    // May be empty. Whether to take one of this size; if not, the asking ends.
+    std::function<bool(ByteCount bytes)> wants = {};
   };
   // `dataset`: "namespace/name". `http` outlives this.
   ManifestFetch(net::EventLoop& loop, net::HttpClient& http, ManifestPlaces places,
@@ -64,6 +66,7 @@ class ManifestFetch {
   Hooks hooks_;
   std::string why_;
   bool a_node_answered_ = false;
+  bool unwanted_ = false;
   std::shared_ptr<Arriving> arriving_;
   PlaceRace race_;
 };

@@ -94,6 +94,33 @@ TEST_F(IndexVerbTest, AsksForNoManifestOfBeforeWhereNothingChanged) {
   EXPECT_FALSE(Message().contains("changes"));
 }
 
+TEST_F(IndexVerbTest, ComparesWithNoManifestOfBeforeThatIsTooLarge) {
+  for (int i = 0; i < 20; ++i)
+    dir_.Write("data/z" + std::to_string(i) + ".jpg", "more");
+  ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
+  const std::string before = requests_.at(1).body;
+  flags_.before = Message()["digest"];
+  flags_.compared_bytes_max = before.size() - 1;
+  flags_.include = {"a.jpg"};
+  const Status status = RunScript(
+      {HttpResponse::Text(202, ""), HttpResponse::Text(201, ""), HttpResponse::Text(200, before)});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(requests_.size(), 3U) << "it asks once";
+  EXPECT_EQ(Message()["samples"], 1);
+  EXPECT_FALSE(Message().contains("changes"));
+}
+
+TEST_F(IndexVerbTest, AsksForNoManifestOfBeforeWhereTheNewOneIsTooLarge) {
+  ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
+  flags_.before = Message()["digest"];
+  flags_.compared_bytes_max = 1;
+  dir_.Write("data/c.jpg", "new");
+  ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
+  EXPECT_EQ(requests_.size(), 2U);
+  EXPECT_EQ(Message()["samples"], 3);
+  EXPECT_FALSE(Message().contains("changes"));
+}
+
 TEST_F(IndexVerbTest, VerifyDigestReadsAllBytesOnce) {
   flags_.verify = "Digest";
   ASSERT_TRUE(Run(HttpResponse::Text(201, "")).ok());
