@@ -181,7 +181,7 @@ void SayOfRepetition(const Observed& observed, Indexing& indexing) {
   const std::optional<kube::Condition> failure = LastFailure(observed.dataset);
   if (!failure && !indexing.failed) indexing.source = SourceState::kReachable;
   if (indexing.reason != "Indexing") {
-    indexing.message += ". The list of samples of before stays in use";
+    indexing.message += ". The earlier list of samples stays in use";
   } else if (failure) {
     indexing.reason = failure->reason;
     indexing.message = failure->message;

@@ -28,7 +28,7 @@ api::SourceChange SourceChangeOf(const std::optional<dataset::ManifestChanges>& 
                                  double now) {
   api::SourceChange change{.at = kube::FormatTime(now)};
   if (!changes) {
-    change.message = "it is not known what changed, as no node had the list of before";
+    change.message = "it is not known what changed: the earlier list was not compared";
     return change;
   }
   change.added = changes->added.count;

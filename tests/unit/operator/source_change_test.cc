@@ -35,7 +35,7 @@ TEST(SourceChange, HasItsCountsAndItsTime) {
 TEST(SourceChange, SaysWhereNothingCouldBeCompared) {
   const api::SourceChange change = SourceChangeOf(std::nullopt, 0);
   EXPECT_EQ(change.added, 0U);
-  EXPECT_EQ(change.message, "it is not known what changed, as no node had the list of before");
+  EXPECT_EQ(change.message, "it is not known what changed: the earlier list was not compared");
 }
 
 }  // namespace
