@@ -3,10 +3,11 @@
 // The idea: one folder, one budget, one pool of threads, and a DiskTier for each dataset. Open
 // takes the folder's lock first, because a start removes segments that look torn, and those of a
 // node that still runs look so. What it finds is adopted: samples on the disk outlive the process.
-// A segment that cannot be read stays and counts, and the next start tries it again. A dataset that
-// is gone leaves in two steps: KeepOnly erases its samples, and Tick waits until nothing of it is
-// written any more. Threads post what they finished to the loop; alive_ ends that when the object
-// is gone.
+// A segment that cannot be read stays and counts, and the next start tries it again; its dataset
+// may go and come back meanwhile, so numbers of segments are the disk's and not a tier's. A dataset
+// that is gone leaves in two steps: KeepOnly erases its samples, and Tick waits until nothing of it
+// is written any more. Threads post what they finished to the loop; alive_ ends that when the
+// object is gone.
 
 #include "cache-node/node_disk.h"
 

@@ -25,6 +25,11 @@ bool DiskState::Take(ByteCount bytes) {
   return true;
 }
 
+void DiskState::TakeFound(std::uint64_t number, ByteCount bytes) {
+  next_number_ = std::max(next_number_, number + 1);
+  used_ += bytes;
+}
+
 void DiskState::GiveBack(ByteCount bytes) {
   CHECK(bytes <= used_);
   used_ -= bytes;

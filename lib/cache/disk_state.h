@@ -37,9 +37,11 @@ class DiskState {
   explicit DiskState(ByteCount capacity) : capacity_(capacity) {}
 
   bool Take(ByteCount bytes);
-  // What was found at the start; may go beyond the budget, then nothing is written until enough has
-  // gone.
-  void TakeFound(ByteCount bytes) { used_ += bytes; }
+  // A segment that was found at the start. May go beyond the budget, then nothing is written until
+  // enough has gone.
+  void TakeFound(std::uint64_t number, ByteCount bytes);
+  // Of a new segment. No other has it on this disk: files may outlive what knows of them.
+  std::uint64_t NextNumber() { return next_number_++; }
   void GiveBack(ByteCount bytes);
   ByteCount capacity() const { return capacity_; }
   ByteCount used() const { return used_; }
@@ -70,6 +72,7 @@ class DiskState {
   ByteCount used_ = 0;
   ByteCount peak_ = 0;
   std::uint64_t room_wanted_ = 0;
+  std::uint64_t next_number_ = 1;
   bool write_failed_ = false;
   bool out_of_use_ = false;
   MonotonicTime full_until_{};

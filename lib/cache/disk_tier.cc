@@ -33,8 +33,7 @@ constexpr ByteCount kHoleBytes = 64_KiB;
 }  // namespace
 
 void DiskTier::Adopt(FoundSegment found) {
-  next_number_ = std::max(next_number_, found.name.number + 1);
-  disk_.TakeFound(found.file_bytes);
+  disk_.TakeFound(found.name.number, found.file_bytes);
   if (!found.status.ok()) return;
   Held held;
   held.content = std::move(found.segment);
@@ -76,7 +75,7 @@ Status DiskTier::Write(std::vector<NewSample> samples, MonotonicTime now, Done d
   if (!disk_.may_write(now)) return {Code::kUnavailable, "nothing is written to this disk now"};
   if (busy()) return {Code::kUnavailable, "segments are being written"};
   Held held;
-  SegmentContent content{.name = NameOf(next_number_), .records = {}, .samples = {}};
+  SegmentContent content;
   for (NewSample& sample : samples) {
     CHECK(sample.bytes->size() == sample.record.length);
     content.records.push_back(sample.record);
@@ -88,7 +87,7 @@ Status DiskTier::Write(std::vector<NewSample> samples, MonotonicTime now, Done d
   held.content.present.assign(count, true);
   held.end = held.taken = SegmentFileBytes(content.records);
   if (!disk_.Take(held.taken)) return {Code::kResourceExhausted, "the disk's budget is used"};
-  ++next_number_;
+  content.name = NameOf(disk_.NextNumber());
   ++writing_;
   ++under_way_;
   const std::uint64_t number = content.name.number;

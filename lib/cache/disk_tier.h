@@ -98,7 +98,6 @@ class DiskTier {
   std::uint64_t dataset_;
   SegmentIo& io_;
   DiskState& disk_;
-  std::uint64_t next_number_ = 1;
   Segments segments_;
   std::unordered_map<SampleId, Place> index_;
   ByteCount payload_bytes_ = 0;

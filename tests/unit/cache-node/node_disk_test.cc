@@ -3,9 +3,11 @@
 #include <chrono>
 #include <filesystem>
 #include <sstream>
+#include <vector>
 
 #include <gmock/gmock.h>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "support/manual_clock.h"
 #include "support/temp_dir.h"
@@ -15,9 +17,29 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr std::uint64_t kDataset = 0xabc;
+
 struct NodeDiskTest : testing::Test {
   Result<std::unique_ptr<NodeDisk>> Open(const std::string& path) {
     return NodeDisk::Open(loop, clock, path, 1_MiB);
+  }
+  // A link to itself cannot be opened, not even by root.
+  std::string AddUnreadable(const std::string& number) {
+    std::filesystem::create_directories(dir.Join("optcache/0000000000000abc"));
+    const std::string name = number + ".segment";
+    std::filesystem::create_symlink(name, dir.Join("optcache/0000000000000abc/" + name));
+    return dir.Join("optcache/0000000000000abc/" + name);
+  }
+  void Write(cache::DiskTier& tier, SampleId id, std::vector<Status>& written) {
+    const auto bytes = std::make_shared<SampleBytes>(5000);
+    const cache::SegmentRecord record{
+        .id = id, .length = 5000, .crc = Crc32c(bytes->bytes()), .kept_after = {}};
+    const Status begun = tier.Write({{.record = record, .bytes = bytes}}, clock.Now(),
+                                    [this, &written](const Status& status) {
+                                      written.push_back(status);
+                                      loop.Stop();
+                                    });
+    EXPECT_TRUE(begun.ok()) << begun.ToString();
   }
 
   ManualClock clock;
@@ -53,10 +75,7 @@ TEST_F(NodeDiskTest, AFolderThatCannotBeMadeIsAnError) {
 
 TEST_F(NodeDiskTest, SegmentsThatCannotBeReadAreLogged) {
   SetUpLog("node_disk_test", LogLevel::kInfo, LogFormat::kText);
-  std::filesystem::create_directories(dir.Join("optcache/0000000000000abc"));
-  // A link to itself cannot be opened, not even by root.
-  const std::string link = dir.Join("optcache/0000000000000abc/0000000000000005.segment");
-  std::filesystem::create_symlink("0000000000000005.segment", link);
+  const std::string link = AddUnreadable("0000000000000005");
   testing::internal::CaptureStderr();
   const auto disk = Open(dir.path());
   const std::string log = testing::internal::GetCapturedStderr();
@@ -64,6 +83,35 @@ TEST_F(NodeDiskTest, SegmentsThatCannotBeReadAreLogged) {
   EXPECT_THAT(log, HasSubstr("segments cannot be read"));
   EXPECT_THAT(log, HasSubstr(link));
   EXPECT_TRUE(std::filesystem::is_symlink(link));
+}
+
+// Their files stay when their dataset goes, and are not in the way when it comes back.
+TEST_F(NodeDiskTest, ADatasetThatComesBackIsWrittenBesideSegmentsThatCannotBeRead) {
+  AddUnreadable("0000000000000001");
+  const auto disk = Open(dir.path());
+  ASSERT_TRUE(disk) << disk.error().ToString();
+  (*disk)->KeepOnly({});
+  (*disk)->Tick();
+  std::vector<Status> written;
+  Write(*(*disk)->TierOf(kDataset), 1, written);
+  loop.Run();
+  ASSERT_EQ(written.size(), 1U);
+  EXPECT_TRUE(written[0].ok()) << written[0].ToString();
+  EXPECT_FALSE((*disk)->state().failed());
+}
+
+TEST_F(NodeDiskTest, ADatasetComesBackWhileItIsStillWritten) {
+  const auto disk = Open(dir.path());
+  ASSERT_TRUE(disk) << disk.error().ToString();
+  std::vector<Status> written;
+  Write(*(*disk)->TierOf(kDataset), 1, written);
+  (*disk)->KeepOnly({});
+  Write(*(*disk)->TierOf(kDataset), 1, written);
+  while (written.size() < 2)
+    loop.Run();
+  EXPECT_TRUE(written[0].ok()) << written[0].ToString();
+  EXPECT_TRUE(written[1].ok()) << written[1].ToString();
+  EXPECT_FALSE((*disk)->state().failed());
 }
 
 // One line for each time that it rests, not for each tick.

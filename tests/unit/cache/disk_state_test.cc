@@ -24,10 +24,18 @@ TEST(DiskState, ItsBudgetIsHard) {
 
 TEST(DiskState, WhatWasFoundMayBeMoreThanTheBudget) {
   DiskState disk(100);
-  disk.TakeFound(150);
+  disk.TakeFound(1, 150);
   EXPECT_FALSE(disk.Take(1));
   disk.GiveBack(60);
   EXPECT_TRUE(disk.Take(10));
+}
+
+TEST(DiskState, NoTwoSegmentsHaveOneNumber) {
+  DiskState disk(100);
+  disk.TakeFound(7, 1);
+  disk.TakeFound(3, 1);
+  EXPECT_EQ(disk.NextNumber(), 8U);
+  EXPECT_EQ(disk.NextNumber(), 9U);
 }
 
 TEST(DiskState, AFullDiskIsTriedAgainLater) {
