@@ -83,8 +83,8 @@ Result<std::unique_ptr<NodeDisk>> NodeDisk::Open(net::EventLoop& loop, const Clo
        {"samples", samples}});
   if (!unread.empty()) {
     Log(LogLevel::kWarning,
-        "segments cannot be read: they stay on the disk and count towards its capacity, and the "
-        "next start of this node tries them again",
+        "segments cannot be read: they stay on the disk and take their room of its capacity, and "
+        "the next start of this node tries them again",
         {{"folder", folder}, {"segments", unread.size()}, {"error", unread.front().ToString()}});
   }
   return disk;
@@ -137,7 +137,7 @@ void NodeDisk::SayWhatIsWrong() {
 }
 
 ByteCount NodeDisk::offered() const {
-  return state_.failed() ? 0 : cache::DiskPayload(state_.capacity());
+  return state_.failed() ? 0 : cache::DiskPayload(state_.usable());
 }
 
 void NodeDisk::VisitCounters(const CounterVisitor& visit) const {

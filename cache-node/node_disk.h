@@ -38,7 +38,8 @@ class NodeDisk {
   void Tick();
 
   cache::DiskState& state() { return state_; }
-  // Bytes of samples that plans may count on; 0 once it takes no more.
+  // Bytes of samples that plans may count on: not the room of segments that cannot be read, and 0
+  // once it takes no more.
   ByteCount offered() const;
   void VisitCounters(const CounterVisitor& visit) const;
 

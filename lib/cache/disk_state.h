@@ -8,6 +8,7 @@
 //   all
 //           that is late at one time, one counts
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/bytes.h"
@@ -40,6 +41,10 @@ class DiskState {
   // A segment that was found at the start. May go beyond the budget, then nothing is written until
   // enough has gone.
   void TakeFound(std::uint64_t number, ByteCount bytes);
+  // A found segment cannot be read: its room is taken for as long as this lives.
+  void OnUnread(ByteCount bytes) { unread_ += bytes; }
+  // What samples can have: the capacity without such segments.
+  ByteCount usable() const { return capacity_ - std::min(capacity_, unread_); }
   // Of a new segment. No other has it on this disk: files may outlive what knows of them.
   std::uint64_t NextNumber() { return next_number_++; }
   void GiveBack(ByteCount bytes);
@@ -70,6 +75,7 @@ class DiskState {
 
   ByteCount capacity_;
   ByteCount used_ = 0;
+  ByteCount unread_ = 0;
   ByteCount peak_ = 0;
   std::uint64_t room_wanted_ = 0;
   std::uint64_t next_number_ = 1;

@@ -34,7 +34,7 @@ constexpr ByteCount kHoleBytes = 64_KiB;
 
 void DiskTier::Adopt(FoundSegment found) {
   disk_.TakeFound(found.name.number, found.file_bytes);
-  if (!found.status.ok()) return;
+  if (!found.status.ok()) return disk_.OnUnread(found.file_bytes);
   Held held;
   held.content = std::move(found.segment);
   held.taken = found.file_bytes;

@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "cache/tiering.h"
 #include "support/manual_clock.h"
 #include "support/temp_dir.h"
 
@@ -112,6 +113,14 @@ TEST_F(NodeDiskTest, ADatasetComesBackWhileItIsStillWritten) {
   EXPECT_TRUE(written[0].ok()) << written[0].ToString();
   EXPECT_TRUE(written[1].ok()) << written[1].ToString();
   EXPECT_FALSE((*disk)->state().failed());
+}
+
+TEST_F(NodeDiskTest, RoomOfSegmentsThatCannotBeReadIsNotOffered) {
+  const auto disk = Open(dir.path());
+  ASSERT_TRUE(disk) << disk.error().ToString();
+  EXPECT_EQ((*disk)->offered(), cache::DiskPayload(1_MiB));
+  (*disk)->state().OnUnread(256_KiB);
+  EXPECT_EQ((*disk)->offered(), cache::DiskPayload(768_KiB));
 }
 
 // One line for each time that it rests, not for each tick.

@@ -30,6 +30,17 @@ TEST(DiskState, WhatWasFoundMayBeMoreThanTheBudget) {
   EXPECT_TRUE(disk.Take(10));
 }
 
+TEST(DiskState, WhatCannotBeReadIsOfNoUse) {
+  DiskState disk(100);
+  EXPECT_EQ(disk.usable(), 100U);
+  disk.TakeFound(1, 30);
+  disk.OnUnread(30);
+  EXPECT_EQ(disk.usable(), 70U);
+  EXPECT_EQ(disk.used(), 30U);
+  disk.OnUnread(80);
+  EXPECT_EQ(disk.usable(), 0U);
+}
+
 TEST(DiskState, NoTwoSegmentsHaveOneNumber) {
   DiskState disk(100);
   disk.TakeFound(7, 1);

@@ -259,6 +259,7 @@ TEST_F(DiskTierTest, OfASegmentThatCannotBeReadItTakesNumberAndRoom) {
               .holes = {},
               .status = {Code::kInternal, "the disk cannot be read"}});
   EXPECT_EQ(disk.used(), 8192U);
+  EXPECT_EQ(disk.usable(), 64_MiB - 8192);
   EXPECT_EQ(tier.samples(), 0U);
   io.EndAll();
   EXPECT_EQ(disk.used(), 8192U);
