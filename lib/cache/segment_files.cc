@@ -8,7 +8,7 @@
 // WriteSegment asks for the room of the whole file first: a full disk says so before anything is
 // written. It waits until the disk has the bytes, and removes the file after an error. After a
 // crash a file may be torn: FindSegments takes the records that are whole, and removes a file in a
-// dataset's folder that is no segment. Only its bytes or its name can say that it is none: a disk
+// dataset's folder that is no segment. Only its kind, its bytes or its name can say that: a disk
 // that fails, or a process without a free descriptor, says nothing about a file.
 
 #include "cache/segment_files.h"
@@ -179,9 +179,14 @@ std::vector<Extent> HolesOf(int fd, ByteCount size) {
 
 // kDataLoss: by its bytes, it is no segment of this version. Others: the system cannot read it.
 Result<FoundSegment> Look(const std::string& path, const SegmentName& name) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return Error(ErrnoStatus(errno, "open " + path));
   struct stat file{};
+  // Before it is opened: a socket cannot be.
+  if (::stat(path.c_str(), &file) == 0 && !S_ISREG(file.st_mode)) {
+    return Error(Code::kDataLoss, path + " is no regular file");
+  }
+  // The opening of what is a pipe all the same does not wait.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) return Error(ErrnoStatus(errno, "open " + path));
   if (::fstat(fd.get(), &file) != 0) return Error(ErrnoStatus(errno, "read " + path));
   const auto size = static_cast<ByteCount>(file.st_size);
   std::vector<std::byte> table(std::min(kSegmentBlock, size));
@@ -211,9 +216,10 @@ FoundSegment Unread(const std::string& path, const SegmentName& name, Status err
           .status = std::move(error)};
 }
 
-void Discard(const std::filesystem::path& path) {
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
+Status Discard(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return error ? ErrnoStatus(error.value(), "remove " + path) : OkStatus();
 }
 
 Status FindIn(const std::filesystem::directory_entry& folder, std::vector<FoundSegment>& found) {
@@ -227,11 +233,11 @@ Status FindIn(const std::filesystem::directory_entry& folder, std::vector<FoundS
     Result<FoundSegment> segment = number ? Look(path, name) : Error(Code::kDataLoss, "no segment");
     if (segment) {
       found.push_back(*std::move(segment));
-    } else if (segment.error().code() == Code::kDataLoss) {
-      Discard(file.path());
-    } else {
-      found.push_back(Unread(path, name, std::move(segment).error()));
+      continue;
     }
+    Status why = std::move(segment).error();
+    if (why.code() == Code::kDataLoss) why = Discard(path);
+    if (!why.ok() && number) found.push_back(Unread(path, name, std::move(why)));
   }
   if (error) return ErrnoStatus(error.value(), "list " + folder.path().string());
   ::rmdir(folder.path().c_str());  // if nothing is left in it

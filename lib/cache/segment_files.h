@@ -32,7 +32,8 @@ Status RemoveSegment(const std::string& path);
 
 // Makes the folder if need be, and finds all that it has. In the folders of datasets, what is no
 // segment is removed; what else lies beside them is left alone. A segment that cannot be opened or
-// read stays, and has that error as its status. An error: the folder cannot be used.
+// read, or is none and cannot be removed, stays and has that error as its status. An error: the
+// folder cannot be used.
 Result<std::vector<FoundSegment>> FindSegments(const std::string& folder);
 
 // --- On threads ---------------------------------------------------------------------------------

@@ -153,6 +153,23 @@ TEST(SegmentFiles, WhatCannotBeOpenedStays) {
   EXPECT_EQ((*read)[0].segment.records, content.records);
 }
 
+TEST(SegmentFiles, WhatIsNoFileIsRemoved) {
+  const TempDir dir;
+  ASSERT_TRUE(WriteSegment(SegmentPath(dir.path(), kName), ContentOf(kName, {5000})).ok());
+  const std::string folder = dir.Join("0000000000000abc/0000000000000002.segment");
+  const std::string pipe = dir.Join("0000000000000abc/0000000000000003.segment");
+  const std::string socket = dir.Join("0000000000000abc/0000000000000004.segment");
+  std::filesystem::create_directories(folder + "/more");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_EQ(::mknod(socket.c_str(), S_IFSOCK | 0600, 0), 0);
+  const auto found = FindSegments(dir.path());  // nobody writes to the pipe: it does not wait
+  ASSERT_TRUE(found) << found.error().ToString();
+  ASSERT_EQ(found->size(), 1U);
+  EXPECT_EQ((*found)[0].name, kName);
+  for (const std::string& path : {folder, pipe, socket})
+    EXPECT_FALSE(std::filesystem::exists(path)) << path;
+}
+
 TEST(SegmentFiles, MakesItsFolder) {
   const TempDir dir;
   EXPECT_TRUE(FindSegments(dir.Join("new/optcache"))->empty());
