@@ -152,11 +152,17 @@ bool ObjectReads::HoldsTooMuch() const {
 
 // Ends one of those that hold a sample only for what may come, if there are more than `keep`: the
 // one whose last part was asked for before all others', and first one whose room is free at once.
+// Unless `keep` is 0, the one whose part was asked for last is not among them.
 bool ObjectReads::CloseOne(std::size_t keep) {
   if (lingering_ <= keep) return false;
-  const auto rank = [](const auto& entry) {
+  std::uint64_t newest = 0;
+  for (const auto& [_, read] : reads_) {
+    if (keep > 0 && read.linger != 0) newest = std::max(newest, read.last_asked);
+  }
+  const auto rank = [newest](const auto& entry) {
     const OneRead& read = entry.second;
-    return std::tuple(read.linger == 0, read.buffer.use_count() > 1, read.last_asked);
+    return std::tuple(read.linger == 0, read.last_asked == newest, read.buffer.use_count() > 1,
+                      read.last_asked);
   };
   End(std::ranges::min_element(reads_, {}, rank)->first);
   return true;

@@ -204,6 +204,28 @@ TEST_F(ObjectReadsTest, GiveWayToARankThatHasNothingStaged) {
   Advance(ObjectReads::kLinger);
 }
 
+// The older one gives back nothing at once, and goes nevertheless.
+TEST_F(ObjectReadsTest, KeepTheOneThatWasReadLastThoughAnOlderOneIsBeingSent) {
+  feeder_->desk().Ask(5, {.request = 1, .dataset = &large_, .ids = {4}});
+  ReadOf(large_, 0, {.first = 0, .length = 1});
+  RunStore();
+  ReadOf(large_, 1, {.first = 0, .length = 1});
+  RunStore();
+  ASSERT_EQ(answers_.size(), 2U);
+  answers_.pop_back();
+  const FakeDataset shards{"shards", {35'000, 35'000, 35'000}};
+  const sampler::Recipe recipe{.kind = sampler::Kind::kSequential, .size = 3};
+  ASSERT_TRUE(order_->Attach(shards, {.recipe = recipe, .ranks = {0}}).ok());
+  RunStore();
+  EXPECT_EQ(reads_.reads(), 1U);
+  ReadOf(large_, 1, {.first = 1, .length = 1});
+  EXPECT_EQ(reads_.joined(), 1U) << "it stays open";
+  answers_.clear();
+  processes_.answers.clear();
+  feeder_->OnClientGone(5);
+  Advance(ObjectReads::kLinger);
+}
+
 TEST_F(ObjectReadsTest, HoldFewSamplesForWhatMayCome) {
   for (SampleId id = 0; id <= ObjectReads::kOpenMax; ++id) {
     Read(id, {.first = 0, .length = 10});
