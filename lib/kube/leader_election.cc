@@ -174,13 +174,11 @@ void LeaderElector::Impl::Write(const WriteLease& step) {
 void LeaderElector::Impl::OnStep(const ElectionStep& step) {
   if (!GoesOn()) return;
   const std::weak_ptr<const bool> alive = alive_;
-  const bool leads = LeadsFor().has_value();
-  if (leads) {
-    end_of_time_ = loop_.After(*LeadsFor(), [this] { GoesOn(); });
-  }
+  const std::optional<Duration> rest = LeadsFor();
+  if (rest) end_of_time_ = loop_.After(*rest, [this] { GoesOn(); });
   TellLeader();
   if (alive.expired() || state_ != State::kRunning) return;
-  if (leads && !std::exchange(leads_, true)) {
+  if (rest && !std::exchange(leads_, true)) {
     Log(LogLevel::kInfo, "leading", {{"lease", options_.lease.ToString()}, {"term", term()}});
     if (callbacks_.on_started) callbacks_.on_started(term());
   }
