@@ -1,6 +1,7 @@
 #include "sampler/pod_order.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/whole_number.h"
 #include "sampler/recipe_text.h"
@@ -24,18 +25,22 @@ Result<PodOrder> ParsePodOrder(std::string_view text) {
   PodOrder order;
   std::string recipe;
   bool has_size = false;
+  bool has_ranks = false;
+  bool has_epoch = false;
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     std::string_view word = rest.substr(0, comma);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
     if (word.starts_with(kRanks)) {
+      if (std::exchange(has_ranks, true)) return Error(Wrong(text, "ranks is there twice"));
       word.remove_prefix(kRanks.size());
       order.ranks = ParseWholeNumber<std::uint32_t>(word, kMaxRanksOfPod).value_or(0);
       if (order.ranks == 0) return Error(Wrong(text, "ranks is a number from 1 to 64"));
       continue;
     }
     if (word.starts_with(kEpoch)) {
+      if (std::exchange(has_epoch, true)) return Error(Wrong(text, "epoch is there twice"));
       const auto epoch =
           ParseWholeNumber<std::uint32_t>(word.substr(kEpoch.size()), kMaxEpochOfPod);
       if (!epoch) return Error(Wrong(text, "epoch is a number from 0 to 1000000"));

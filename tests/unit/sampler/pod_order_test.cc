@@ -52,7 +52,8 @@ TEST(PodOrder, RefusesWhatItCannotRead) {
        {"", "fifo", "torch-distributed,ranks=0", "torch-distributed,ranks=65", "sequential,ranks=x",
         "torch-distributed,world=3,ranks=2", "torch-distributed,seed=1,seed=2", "sequential,,",
         "torch-distributed,subset=0+10,size=10", "torch-distributed,world",
-        "sequential,epoch=", "sequential,epoch=-1", "sequential,epoch=1000001"}) {
+        "sequential,epoch=", "sequential,epoch=-1", "sequential,epoch=1000001",
+        "sequential,epoch=1,epoch=7", "sequential,ranks=1,ranks=1"}) {
     const auto order = ParsePodOrder(text);
     ASSERT_FALSE(order.has_value()) << text;
     EXPECT_EQ(order.error().code(), Code::kInvalidArgument);
