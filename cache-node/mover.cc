@@ -9,8 +9,9 @@
 //           │  │ not sent          │ read     │ refused, or no answer for 2 s
 //           └──┴──── kLater ◄──────┴──────────┘      (kLater ends when `due` has come)
 //
-// All pushes of an order have one request id, so an answer that comes late still counts, and one to
-// an order that was replaced meanwhile does not.
+// All pushes of an order have one request id, so an answer that comes late counts if the order has
+// been sent again by then: to what waits to be sent it does not count, nor does one to an order
+// that was replaced meanwhile.
 //
 // A move whose deadline has passed is given up, wherever it is. Enter and Leave are the only
 // functions that change the place. They keep the index of that place, and the pushes and bytes that

@@ -1,9 +1,8 @@
 // Serves parts of objects by reads of whole samples, which later parts join.
 //
-//   Read ─► joins the open read of that sample ─► Serve          now, or when the sample is there
-//        ─► Ask ─► BatchDesk ─► Reply ─► Serve ─► LingerOn       it holds the sample for later
-//        parts
-//                                              ─► End            all bytes were asked for
+//   Read ─► joins the open read of that sample ─► Serve     now, or when the sample is there
+//        ─► Ask ─► BatchDesk ─► Reply ─► Serve ─► LingerOn  it holds the sample for later parts
+//                                              ─► End       all bytes were asked for
 //
 // The idea: a reader of shards asks for ranges with minutes between them, and each must not be a
 // read of the whole shard at the store. So a read holds its sample until all its bytes were asked

@@ -4,9 +4,8 @@
 //
 //   full    writing rests for a minute, and is tried again
 //   write   an error while writing: nothing more is written until the node starts again
-//   read    errors in a row: the disk is out of use, and what lies there counts as not there; of
-//   all
-//           that is late at one time, one counts
+//   read    errors in a row: the disk is out of use, and what lies there counts as not there;
+//           of all that is late at one time, one counts
 
 #include <algorithm>
 #include <cstdint>
