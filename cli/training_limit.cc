@@ -12,7 +12,7 @@ namespace optcache::cli {
 namespace {
 
 constexpr double kMuchWaiting = 0.2;  // of the ranks' time, as the alert OptcacheTrainersWait
-constexpr double kManySamples = 0.1;  // of those read, that found no room in the arena
+constexpr double kManySamples = 0.1;  // of those read: without room in the arena, or from afar
 
 // What happened between the looks, and what is so at the second one.
 struct Between {
@@ -65,8 +65,10 @@ Limit JudgeLimit(const Between& sum) {
   if (sum.is_silent) return Limit::kStoreSilent;
   if (sum.held_back > 0) return Limit::kStoreHoldsBack;
   if (samples > 0 && sum.without_room >= kManySamples * samples) return Limit::kArena;
-  if (is_stuck || (sum.store >= sum.peer && sum.store > 0)) return Limit::kStore;
-  return sum.peer > 0 ? Limit::kNetwork : Limit::kNode;
+  if (is_stuck) return Limit::kStore;
+  const double most = std::max(sum.store, sum.peer);
+  if (most == 0 || most < kManySamples * samples) return Limit::kNode;
+  return sum.store >= sum.peer ? Limit::kStore : Limit::kNetwork;
 }
 
 }  // namespace
@@ -120,7 +122,7 @@ Finding FindingOnLimit(const TrainingLimit& limit) {
                   "In a first epoch this is normal. Later, set a larger spec.cache.capacity; "
                   "`optcache simulate` shows what another capacity brings.");
     case Limit::kNetwork:
-      return Warn(about, waited + "; most samples come from other nodes, so the network limits it",
+      return Warn(about, waited + "; many samples come from other nodes, so the network limits it",
                   "Look at the network between the machines, and at the processors of the nodes.");
     case Limit::kNode:
       break;

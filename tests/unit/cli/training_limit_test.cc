@@ -45,6 +45,16 @@ TEST(TrainingLimit, IsWhereTheSamplesCameFromThatRanksWaitedFor) {
   EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}}), Limit::kNode);
 }
 
+TEST(TrainingLimit, AFewSamplesFromElsewhereAreNotTheLimit) {
+  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 9999}, {kPeer, 1}}), Limit::kNode);
+  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 9999}, {kStore, 1}}), Limit::kNode);
+  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}, {kPeer, 5}, {kStore, 5}}), Limit::kNode);
+  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}, {kPeer, 10}}), Limit::kNetwork);
+  EXPECT_NE(FindingOnLimit({.limit = Limit::kNetwork}).what.find("; many samples come from"),
+            std::string::npos)
+      << "a tenth is not most";
+}
+
 TEST(TrainingLimit, AStoreInTroubleComesFirst) {
   EXPECT_EQ(Judged({{kWaited, 2}, {kStore, 9}}, {{"optcache_store_breaker_state", 2}}),
             Limit::kStoreSilent);
