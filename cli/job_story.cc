@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/whole_number.h"
 #include "cli/plan_resource.h"
 #include "cli/reader_finding.h"
 #include "coordination/revisions.h"
@@ -55,6 +56,41 @@ std::string NamesText(const std::vector<std::string>& names) {
       "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
   if (shown == names.size()) return text;
   return fmt::format("{} and {} more pods", text, names.size() - shown);
+}
+
+// How many indexes "1,3-5,7" names; what cannot be read counts as none.
+std::int64_t IndexesIn(std::string_view list) {
+  std::int64_t count = 0;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view item = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    const std::size_t dash = item.find('-');
+    const auto first = ParseWholeNumber<std::int64_t>(item.substr(0, dash), INT32_MAX);
+    const auto last = dash == std::string_view::npos
+                          ? first
+                          : ParseWholeNumber<std::int64_t>(item.substr(dash + 1), INT32_MAX);
+    if (first && last && *first <= *last) count += *last - *first + 1;
+  }
+  return count;
+}
+
+// How many pods the Job controller keeps, as it counts them itself; `succeeded` and `active` pods
+// were seen.
+std::int64_t WantedPods(const Json& job, std::int64_t succeeded, std::int64_t active) {
+  const auto is_true = [&](const char* condition) {
+    return ConditionOf(job, condition).status == ConditionStatus::kTrue;
+  };
+  if (!job.is_object() || is_true("Failed") || is_true("FailureTarget") || is_true("Complete") ||
+      is_true("SuccessCriteriaMet") || kube::BoolAt(job, "/spec/suspend"))
+    return 0;
+  succeeded = std::max(succeeded, NumberAt(job, "/status/succeeded").value_or(0));
+  const std::int64_t parallelism = NumberAt(job, "/spec/parallelism").value_or(1);
+  const auto completions = NumberAt(job, "/spec/completions");
+  // Without completions, the first success says that the work is done: no pod is replaced.
+  if (!completions) return succeeded > 0 ? std::min(active, parallelism) : parallelism;
+  return std::min(parallelism,
+                  *completions - succeeded - IndexesIn(TextAt(job, "/status/failedIndexes")));
 }
 
 class JobTeller {
@@ -125,15 +161,10 @@ void JobTeller::TellPods(const Json& job) {
         "pods", fmt::format("no machine yet for {}: {}", NamesText(names), why),
         "Free what the message names, or ask for less: " + PodCommand("describe pod", names)));
   }
-  const std::int64_t completions = NumberAt(job, "/spec/completions").value_or(INT64_MAX) -
-                                   NumberAt(job, "/status/succeeded").value_or(0);
-  const std::int64_t wanted =
-      std::min(job.is_object() ? NumberAt(job, "/spec/parallelism").value_or(1) : 0, completions);
-  const bool is_over = ConditionOf(job, "Failed").status == ConditionStatus::kTrue ||
-                       ConditionOf(job, "Complete").status == ConditionStatus::kTrue ||
-                       kube::BoolAt(job, "/spec/suspend");
   const auto there = static_cast<std::int64_t>(active + answers_.more_pods);
-  if (!is_over && answers_.has_all_pods && there < wanted) {
+  const std::int64_t wanted =
+      WantedPods(job, std::ranges::count(pods_, "Succeeded", &PodOfJob::Phase), there);
+  if (answers_.has_all_pods && there < wanted) {
     findings_.push_back(Fault(
         "pods", fmt::format("{} of {} are missing", wanted - there, wanted),
         fmt::format("A quota, a policy or the injector may refuse them. To see why, run: kubectl "

@@ -170,6 +170,35 @@ TEST(JobStory, AJobThatHasFailedIsAFault) {
   EXPECT_EQ(FoundAbout(answers, "pods"), "0 2 in all: 2 Running") << "none is missing any more";
 }
 
+// Of a Job with one pod that runs and one that is over.
+std::string PodsFoundIn(const char* job) {
+  JobAnswers answers = HealthyJob();
+  answers.pods = {AnswersAbout(InjectedPod("resnet-0")),
+                  AnswersAbout(InjectedPod("resnet-1", R"({"status": {"phase": "Succeeded"}})"))};
+  answers.batch_job = job;
+  return FoundAbout(answers, "pods");
+}
+
+TEST(JobStory, PodsAreMissedAsTheJobControllerCountsThem) {
+  constexpr const char* kNoneIsMissing = "0 2 in all: 1 Running, 1 Succeeded";
+  EXPECT_EQ(PodsFoundIn(R"({"spec": {"parallelism": 4}, "status": {"succeeded": 1}})"),
+            kNoneIsMissing)
+      << "after a success, a Job without completions gets no more pods";
+  EXPECT_EQ(PodsFoundIn(R"({"spec": {"parallelism": 4, "completions": 4},
+                            "status": {"succeeded": 1}})"),
+            "2 2 of 3 are missing");
+  EXPECT_EQ(PodsFoundIn(R"({"spec": {"parallelism": 5, "completions": 5},
+                            "status": {"succeeded": 1, "failedIndexes": "1,3-4"}})"),
+            kNoneIsMissing)
+      << "failed indexes are not tried again";
+  EXPECT_EQ(PodsFoundIn(R"({"spec": {"parallelism": 5, "completions": 5},
+                            "status": {"succeeded": 1, "failedIndexes": "1"}})"),
+            "2 2 of 3 are missing");
+  EXPECT_EQ(PodsFoundIn(R"({"spec": {"parallelism": 4, "completions": 4}, "status": {
+                            "conditions": [{"type": "SuccessCriteriaMet", "status": "True"}]}})"),
+            kNoneIsMissing);
+}
+
 TEST(JobStory, PodsThatWereNotLookedAtAreNotMissing) {
   JobAnswers answers = HealthyJob();
   answers.batch_job = R"({"spec": {"parallelism": 100}})";
