@@ -200,7 +200,12 @@ std::optional<ListedPods> FindPods(Asker& asker, const JobName& job, JobAnswers&
   return std::nullopt;
 }
 
-void AskAboutPods(Asker& asker, const std::vector<Json>& pods, JobAnswers& answers) {
+// Those that have not ended come first.
+void AskAboutPods(Asker& asker, std::vector<Json> pods, JobAnswers& answers) {
+  std::ranges::stable_partition(pods, [](const Json& pod) {
+    const std::string phase = TextAt(pod, "/status/phase");
+    return phase != "Succeeded" && phase != "Failed";
+  });
   const std::size_t told = std::min(pods.size(), kMaxPodsTold);
   answers.more_pods = pods.size() - told;
   if (pods.empty()) return;

@@ -184,6 +184,7 @@ void JobTeller::TellInjection() {
   PodsBy without;
   std::size_t injected = 0;
   for (const PodOfJob& pod : pods_) {
+    if (pod.Ended()) continue;
     if (pod.story.injected) {
       ++injected;
     } else {

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "unit/cli/fake_kubectl.h"
 
@@ -181,6 +182,18 @@ TEST(AskAboutJob, TellsOfAsManyPodsAsItMayAndCountsTheRest) {
   EXPECT_EQ(calls.find("get datasets.optcache.io/imagenet"),
             calls.rfind("get datasets.optcache.io/imagenet"))
       << "once for all pods";
+}
+
+TEST(AskAboutJob, LooksFirstAtPodsThatHaveNotEnded) {
+  nlohmann::json pods = nlohmann::json::parse(PodsOf("train", 70));
+  for (std::size_t i = 0; i < 68; ++i)
+    pods["items"][i]["status"]["phase"] = i % 2 == 0 ? "Failed" : "Succeeded";
+  const auto answers = AskAboutTrain(FakeKubectl(RulesOfJob(pods.dump())));
+  ASSERT_TRUE(answers) << answers.error().message();
+  EXPECT_EQ(answers->pods.size(), kMaxPodsTold);
+  EXPECT_THAT(answers->pods[0].pod, HasSubstr("\"train-68\""));
+  EXPECT_THAT(answers->pods[1].pod, HasSubstr("\"train-69\""));
+  EXPECT_EQ(answers->pages.size(), 2U);
 }
 
 TEST(AskAboutJob, PagesThatCannotBeHadAreCounted) {

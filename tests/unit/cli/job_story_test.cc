@@ -210,6 +210,14 @@ TEST(JobStory, PodsThatWereNotLookedAtAreNotMissing) {
   EXPECT_EQ(FoundAbout(answers, "pods"), "0 100 in all: 2 Running; 98 more were not looked at");
 }
 
+TEST(JobStory, PodsThatHaveEndedNeedNoSidecar) {
+  nlohmann::json ended = InjectedPod("resnet-old", kNoSidecar);
+  ended["status"]["phase"] = "Failed";
+  EXPECT_EQ(FoundAbout(WithPods({AnswersAbout(ended), AnswersAbout(InjectedPod("resnet-0"))}),
+                       "injection"),
+            "0 1 pods have the sidecar");
+}
+
 TEST(JobStory, TellsOfWarningsAndSavingsOfItsEvents) {
   JobAnswers answers = HealthyJob();
   answers.events = R"({"items": [
