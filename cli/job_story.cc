@@ -49,6 +49,16 @@ struct PodOfJob {
   bool Ended() const { return Phase() == "Succeeded" || Phase() == "Failed"; }
 };
 
+// A launcher's or a head's, for example.
+bool AsksForInjection(const Json& pod) {
+  for (const char* const map : {"/metadata/labels", "/metadata/annotations"}) {
+    for (const auto& [key, value] : kube::Find(pod, map).items()) {
+      if (key.starts_with("optcache.io/")) return true;
+    }
+  }
+  return false;
+}
+
 // "train-0, train-1 and 3 more pods".
 std::string NamesText(const std::vector<std::string>& names) {
   const std::size_t shown = std::min(names.size(), kMaxPodsNamed);
@@ -181,12 +191,17 @@ void JobTeller::TellPods(const Json& job) {
 }
 
 void JobTeller::TellInjection() {
+  const bool has_injected =
+      std::ranges::any_of(pods_, [](const PodOfJob& pod) { return pod.story.injected; });
   PodsBy without;
+  std::vector<std::string> unasked;
   std::size_t injected = 0;
   for (const PodOfJob& pod : pods_) {
     if (pod.Ended()) continue;
     if (pod.story.injected) {
       ++injected;
+    } else if (has_injected && !AsksForInjection(pod.object)) {
+      unasked.push_back(pod.Name());
     } else {
       without[pod.story.why].push_back(pod.Name());
     }
@@ -197,6 +212,13 @@ void JobTeller::TellInjection() {
               "Correct this in the pod template, and create the pods again: pods are injected only "
               "when they are created. Details: " +
                   PodCommand("optcache explain pod", names)));
+  }
+  if (!unasked.empty()) {
+    findings_.push_back(
+        Fine("injection",
+             fmt::format("no sidecar in {}: pods without a label or annotation of optcache "
+                         "get none, and a launcher or a head that reads no samples needs none",
+                         NamesText(unasked))));
   }
   if (injected > 0)
     findings_.push_back(Fine("injection", fmt::format("{} pods have the sidecar", injected)));

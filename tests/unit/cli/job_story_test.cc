@@ -218,6 +218,23 @@ TEST(JobStory, PodsThatHaveEndedNeedNoSidecar) {
             "0 1 pods have the sidecar");
 }
 
+TEST(JobStory, ALauncherThatAsksForNoSidecarIsNoFault) {
+  nlohmann::json launcher = InjectedPod("resnet-launcher", kNoSidecar);
+  launcher["metadata"].erase("annotations");
+  EXPECT_EQ(FoundAbout(WithPods({AnswersAbout(launcher), AnswersAbout(InjectedPod("resnet-0"))}),
+                       "injection"),
+            "0 no sidecar in resnet-launcher: pods without a label or annotation of optcache get "
+            "none, and a launcher or a head that reads no samples needs none");
+  EXPECT_THAT(FoundAbout(WithPods({AnswersAbout(launcher)}), "injection"),
+              testing::StartsWith("2 no sidecar in resnet-launcher."))
+      << "no pod of the job is injected";
+  EXPECT_THAT(FoundAbout(WithPods({AnswersAbout(InjectedPod("resnet-1", kNoSidecar)),
+                                   AnswersAbout(InjectedPod("resnet-0"))}),
+                         "injection"),
+              testing::StartsWith("2 no sidecar in resnet-1."))
+      << "its annotation asks for one";
+}
+
 TEST(JobStory, TellsOfWarningsAndSavingsOfItsEvents) {
   JobAnswers answers = HealthyJob();
   answers.events = R"({"items": [
