@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
+
 namespace optcache::cli {
 namespace {
 
@@ -27,10 +29,11 @@ std::string_view SeverityName(Severity severity) {
   return "fault";
 }
 
-// Text from outside may have several lines, and none of them looks like a finding of ours.
+// Text from outside may have several lines, and none of them looks like a finding of ours. A
+// terminal obeys nothing in it.
 std::string Indented(std::string_view text) {
   std::string indented;
-  for (const char c : text) {
+  for (const char c : Visible(text, "\n")) {
     if (c == '\n') {
       indented += kUnderFinding;
     } else {

@@ -38,6 +38,13 @@ TEST(Findings, TextOfSeveralLinesIsIndented) {
             "warning  events: one\n         ok       two: fine\n         Run:\n           ls\n");
 }
 
+TEST(Findings, TextFromOutsideForgesNoLine) {
+  EXPECT_EQ(FindingsAsText({Warn("a\rok", "x\rok       y\x1b[2K", "z\xc2\x9b")}),
+            "warning  a\\u000dok: x\\u000dok       y\\u001b[2K\n         z\\u009b\n");
+  const Explanation explanation{.kind = "", .name = "", .verdict = "Job \x1b", .findings = {}};
+  EXPECT_EQ(ExplanationAsText(explanation), "Job \\u001b\n");
+}
+
 TEST(Findings, FaultsComeFirstAndCausesStayBeforeEffects) {
   std::vector<Finding> findings = {Fine("a", ""), Warn("b", "", ""), Fault("c", "", ""),
                                    Fine("d", ""), Warn("e", "", ""), Fault("f", "", "")};
