@@ -55,8 +55,8 @@ Examples:
     kubectl optcache explain job train -n vision
   The same for a PyTorchJob:
     kubectl optcache explain job pytorchjob/train -n vision
-  The same on one machine, for a cache of `optcache up`:
-    optcache explain job train
+  A stream on one machine, for a cache of `optcache up`:
+    optcache explain job default/local/imagenet/train
   Read the findings in a script:
     kubectl optcache explain job train -n vision -o json)";
 

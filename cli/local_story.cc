@@ -2,12 +2,13 @@
 //
 // The idea: the same findings as in a cluster, as far as they exist here: there are no pods, no
 // injection and no conditions. A name may be given with or without its namespace, and a job by its
-// stream's name or the part of it that names the job or the loader. The pages of sidecars count all
-// jobs together, so what they say is told as such.
+// stream's name or the part of it that names the job. A loader's name is of many jobs. The pages of
+// sidecars count all jobs together, so what they say is told as such.
 
 #include "cli/local_story.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -158,8 +159,23 @@ std::vector<StreamStatus> AllStreams(const ClusterStatus& status) {
 
 bool IsOf(const StreamStatus& stream, std::string_view name) {
   const auto parts = coordination::PartsOf(stream.name);
-  return stream.name == name || parts.loader == name || parts.owner == name ||
-         coordination::JobOf(stream.name) == name;
+  return stream.name == name || parts.owner == name || coordination::JobOf(stream.name) == name;
+}
+
+// Says which streams have a loader of that name, if any.
+std::unexpected<Status> NoJob(std::string_view name, const std::vector<StreamStatus>& streams) {
+  const auto name_of = [](const StreamStatus& each) { return each.name; };
+  std::vector<StreamStatus> loaders;
+  std::ranges::copy_if(streams, std::back_inserter(loaders), [&](const StreamStatus& each) {
+    return coordination::PartsOf(each.name).loader == name;
+  });
+  if (loaders.empty()) return NoneOf("stream of a job", name, streams, name_of);
+  std::vector<std::string> names;
+  std::ranges::transform(loaders, std::back_inserter(names), name_of);
+  return Error(Code::kNotFound,
+               fmt::format("there is no job {0}, but loaders of that name: {1}; explain a job by "
+                           "its name or by one of these",
+                           name, fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -195,8 +211,7 @@ Result<Explanation> ExplainLocalJob(const LocalAnswers& answers, std::string_vie
   for (const StreamStatus& stream : streams) {
     if (IsOf(stream, name)) readers.push_back(ReaderOf(stream));
   }
-  if (readers.empty())
-    return NoneOf("stream of a job", name, streams, [](const auto& each) { return each.name; });
+  if (readers.empty()) return NoJob(name, streams);
   Explanation explanation{.kind = "Job", .name = std::string(name), .verdict = "", .findings = {}};
   std::vector<Finding>& findings = explanation.findings;
   TellMembers(answers.status, findings);

@@ -25,7 +25,8 @@ struct LocalAnswers {
 // are.
 Result<Explanation> ExplainLocalDataset(const LocalAnswers& answers, std::string_view name);
 
-// `name` is a stream's, or its part that names the job or the loader. kNotFound: as above.
+// `name` is a stream's, or its part that names the job. kNotFound: as above; if loaders have that
+// name, the message says of which streams.
 Result<Explanation> ExplainLocalJob(const LocalAnswers& answers, std::string_view name);
 
 }  // namespace optcache::cli

@@ -61,8 +61,8 @@ def test_a_dataset_and_its_job(
     assert "1 of 1 ranks, in pass " in findings[STREAM]["what"]
     assert findings[STREAM]["severity"] == "ok", findings[STREAM]
 
-    told, findings = explain(programs, manifests, "job", "watch")
-    assert told["verdict"].startswith("Job watch: 0 faults, "), told
+    told, findings = explain(programs, manifests, "job", "local")
+    assert told["verdict"].startswith("Job local: 0 faults, "), told
     counts = re.findall(r"(\d+) from", findings["samples"]["what"])
     assert sum(map(int, counts)) == len(dataset.paths)
     assert "no rank read or waited" in findings["limit"]["what"], "it reads nothing now"
@@ -92,7 +92,7 @@ def test_a_killed_sidecar_is_a_fault_of_the_job(
     )
     next(iter(loader))
     wait_until(
-        lambda: ask(programs, manifests, "job", "watch").code == 0,
+        lambda: ask(programs, manifests, "job", "local").code == 0,
         "the coordinator has been told of the stream",
     )
     findings: Findings = {}
@@ -101,7 +101,7 @@ def test_a_killed_sidecar_is_a_fault_of_the_job(
         """`optcache up` starts it again, but waits longer each time."""
         nonlocal findings
         cluster.kill("sidecar-1")
-        _, findings = explain(programs, manifests, "job", "watch")
+        _, findings = explain(programs, manifests, "job", "local")
         return "sidecars" in findings
 
     wait_until(found_dead, "explain looks while the sidecar is dead")

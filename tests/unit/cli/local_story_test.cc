@@ -53,7 +53,7 @@ std::string TitledDataset(const std::string& title, const ClusterStatus& status)
 }
 
 std::string TitledJob(const std::string& title, const LocalAnswers& answers) {
-  const auto told = ExplainLocalJob(answers, "train");
+  const auto told = ExplainLocalJob(answers, "local");
   EXPECT_TRUE(told) << told.error().message();
   return "# job, " + title + "\n" + ExplanationAsText(*told) + "\n";
 }
@@ -94,13 +94,23 @@ TEST(LocalStory, HitsFarBelowThePredictionAreAWarning) {
   EXPECT_EQ(told->findings.front().severity, Severity::kWarning);
 }
 
-TEST(LocalStory, AJobIsCalledByItsStreamItsJobOrItsLoader) {
+TEST(LocalStory, AJobIsCalledByItsStreamOrItsJob) {
   ClusterStatus status = HealthyCache();
   status.datasets[0].streams[0].name = "default/resnet.1a2b3c4d/photos/train";
-  for (const char* name :
-       {"default/resnet.1a2b3c4d/photos/train", "resnet.1a2b3c4d", "resnet", "train"})
+  for (const char* name : {"default/resnet.1a2b3c4d/photos/train", "resnet.1a2b3c4d", "resnet"})
     EXPECT_TRUE(ExplainLocalJob({.status = status}, name)) << name;
   EXPECT_FALSE(ExplainLocalJob({.status = status}, "photos"));
+}
+
+TEST(LocalStory, ALoadersNameIsOfSeveralJobs) {
+  ClusterStatus status = HealthyCache();
+  status.datasets[0].streams.push_back({.name = "default/resnet.1a2b3c4d/photos/train"});
+  const auto told = ExplainLocalJob({.status = status}, "train");
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code(), Code::kNotFound);
+  EXPECT_EQ(told.error().message(),
+            "there is no job train, but loaders of that name: default/local/photos/train, "
+            "default/resnet.1a2b3c4d/photos/train; explain a job by its name or by one of these");
 }
 
 TEST(LocalStory, WhatIsNotThereNamesWhatIs) {
