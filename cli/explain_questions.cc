@@ -2,10 +2,11 @@
 //
 // The idea: Asker has one deadline for all questions, and each answer that cannot be had becomes a
 // finding that names the right that is missing, or what failed. Only the question without which
-// there is no story is an error. Pods of a job are sought by the label that the Job controller
-// sets, and if it finds none, among all pods of the namespace, of which at most kMaxPodsListed are
-// read. The number of pods, and of sidecars whose page is asked, has a limit, and a finding says
-// what was left out. Begin to read at AskAboutDataset and AskAboutJob, at the end.
+// there is no story is an error. Pods of a job are sought by each label that a controller of
+// jobs sets, and if none finds any, among all pods of the namespace, of which at most
+// kMaxPodsListed are read. The number of pods, and of sidecars whose page is asked, has a limit,
+// and a finding says what was left out. Begin to read at AskAboutDataset and AskAboutJob, at the
+// end.
 
 #include "cli/explain_questions.h"
 
@@ -175,9 +176,16 @@ Result<ListedPods> ListPods(Asker& asker, const JobName& job, const std::string&
   return listed;
 }
 
-// First those that a label selects: there may be many pods of others.
+// First those that one of the labels selects: there may be many pods of others.
 std::optional<ListedPods> FindPods(Asker& asker, const JobName& job, JobAnswers& answers) {
-  Result<ListedPods> listed = ListPods(asker, job, "&labelSelector=job-name%3D" + job.name);
+  Result<ListedPods> listed = ListedPods{};
+  for (const std::string_view label : kJobLabels) {
+    if (!listed || !listed->pods.empty()) break;
+    std::string escaped(label);
+    if (const std::size_t slash = escaped.find('/'); slash != std::string::npos)
+      escaped.replace(slash, 1, "%2F");
+    listed = ListPods(asker, job, fmt::format("&labelSelector={}%3D{}", escaped, job.name));
+  }
   if (listed && listed->pods.empty()) listed = ListPods(asker, job, "");
   if (listed) {
     if (listed->is_cut) {

@@ -15,11 +15,6 @@ using kube::Json;
 using kube::TextAt;
 
 constexpr const char* kOwnerVariable = "OPTCACHE_OWNER";
-constexpr const char* kJobLabels[] = {
-    "batch.kubernetes.io/job-name",   "job-name",
-    "jobset.sigs.k8s.io/jobset-name", "leaderworkerset.sigs.k8s.io/name",
-    "training.kubeflow.org/job-name", "ray.io/cluster",
-};
 
 }  // namespace
 

@@ -10,6 +10,13 @@
 
 namespace optcache::cli {
 
+// Labels that controllers give to pods with the name of their job.
+inline constexpr const char* kJobLabels[] = {
+    "batch.kubernetes.io/job-name",   "job-name",
+    "jobset.sigs.k8s.io/jobset-name", "leaderworkerset.sigs.k8s.io/name",
+    "training.kubeflow.org/job-name", "ray.io/cluster",
+};
+
 // The names of the job that a pod is of: of its controller, of the one above where a label says it,
 // and the one that its streams have.
 std::set<std::string> JobNamesOf(const kube::Json& pod);

@@ -139,6 +139,7 @@ std::string PodsOf(const std::string& job, int count) {
 Rules RulesOfJob(const std::string& pods) {
   return {{.words = "get jobs.batch/train", .answers = {R"({"spec": {}})"}},
           {.words = "labelSelector=job-name%3Dtrain", .answers = {pods}},
+          {.words = "labelSelector=", .answers = {kNothing}},
           {.words = "get datasets.optcache.io/imagenet", .answers = {kDataset}},
           {.words = "get pods --all-namespaces", .answers = {kNothing}},
           {.words = "get mutatingwebhookconfigurations", .answers = {kNothing}},
@@ -209,7 +210,7 @@ TEST(AskAboutJob, ThatNoLabelSelectsIsLookedForPageByPage) {
   const std::string first =
       R"({"metadata": {"continue": "abc"}, "items": [)" + PodNamed("x", "x") + "]}";
   Rules rules = RulesOfJob(kNothing);
-  rules.insert(rules.begin() + 2,
+  rules.insert(rules.begin() + 3,
                {{.words = "limit=500&continue=abc", .answers = {PodsOf("train", 2)}},
                 {.words = "pods?limit=500", .answers = {first}}});
   const auto answers = AskAboutTrain(FakeKubectl(rules));
@@ -217,9 +218,25 @@ TEST(AskAboutJob, ThatNoLabelSelectsIsLookedForPageByPage) {
   EXPECT_EQ(answers->pods.size(), 2U);
 }
 
+TEST(AskAboutJob, IsLookedForByTheLabelsOfOtherControllers) {
+  for (const char* label : {"batch.kubernetes.io%2Fjob-name", "jobset.sigs.k8s.io%2Fjobset-name",
+                            "leaderworkerset.sigs.k8s.io%2Fname",
+                            "training.kubeflow.org%2Fjob-name", "ray.io%2Fcluster"}) {
+    Rules rules = RulesOfJob(kNothing);
+    rules.insert(rules.begin(), {.words = "labelSelector=" + std::string(label) + "%3Dtrain",
+                                 .answers = {PodsOf("train", 2)}});
+    const FakeKubectl fake(rules);
+    const auto answers = AskAboutTrain(fake);
+    ASSERT_TRUE(answers) << answers.error().message();
+    EXPECT_EQ(answers->pods.size(), 2U) << label;
+    EXPECT_TRUE(answers->has_all_pods);
+    EXPECT_THAT(fake.Calls(), Not(HasSubstr("pods?limit=500\n"))) << "not all of the namespace";
+  }
+}
+
 TEST(AskAboutJob, OfANamespaceWithTooManyPodsItSaysSo) {
   Rules rules = RulesOfJob(kNothing);
-  rules.insert(rules.begin() + 2,
+  rules.insert(rules.begin() + 3,
                {.words = "pods?limit=500",
                 .answers = {R"({"metadata": {"continue": "abc"}, "items": []})"}});
   const FakeKubectl fake(rules);
