@@ -335,7 +335,7 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   if (const auto* get = std::get_if<wire::Get>(&message)) {
     if (get->stream != 0 && !get->items.empty()) {
       dataset->OnPassSeen(get->stream, get->items.back().pass);
-      streams_.OnServed(*get);
+      streams_.OnServed(client, *get);
     }
     cache.OnGet(
         {.client = client, .member = from.peer_member(), .guest = TermsOf(client, *dataset).guest},

@@ -1,5 +1,6 @@
 #include "cache-node/node_visitors.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -11,9 +12,12 @@ Status NodeVisitors::Admit(ClientId client, wire::Message& message) {
   RETURN_IF_ERROR(door_.MaySay(client, message));
   if (door_.Find(client) == nullptr) return OkStatus();
   if (auto* get = std::get_if<wire::Get>(&message)) {
-    if (!streams_.Reads(client, get->stream)) get->stream = 0;
+    const bool reads_there = std::ranges::all_of(get->items, [&](const wire::ReadItem& item) {
+      return streams_.Reads(client, get->stream, item.pass);
+    });
+    if (!reads_there || !streams_.Reads(client, get->stream)) get->stream = 0;
   } else if (auto* put = std::get_if<wire::Put>(&message)) {
-    if (!streams_.Reads(client, put->stream)) put->stream = 0;
+    if (!streams_.Reads(client, put->stream, put->item.pass)) put->stream = 0;
   }
   return OkStatus();
 }

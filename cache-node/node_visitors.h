@@ -42,8 +42,8 @@ class NodeVisitors {
       : door_(door), refusals_(refusals), streams_(streams), prover_(loop, clock, kMaxProofs) {}
 
   // May `client` say that? An error: this message is not heard (Doorkeeper::MaySay). A read or put
-  // of a stream that this pod has not announced becomes one without an order: it changes nobody's
-  // plan.
+  // of a stream that this pod has not announced, or of a pass far ahead of its ranks there, becomes
+  // one without an order: it changes nobody's plan, also on the nodes that are asked for it.
   Status Admit(ClientId client, wire::Message& message);
 
   PutTerms TermsOf(ClientId client, const std::string& dataset, bool has_digests);

@@ -290,20 +290,22 @@ void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress
                 {.since = now, .stream = progress.stream, .rank = progress.rank});
 }
 
-bool StreamTable::Reads(ClientId from, StreamId stream) const {
+bool StreamTable::Reads(ClientId from, StreamId stream, PassNumber pass) const {
   const auto found = streams_.find(stream);
-  return found != streams_.end() &&
-         std::ranges::any_of(found->second.ranks,
-                             [from](const auto& rank) { return rank.second.from == from; });
+  if (found == streams_.end()) return false;
+  return std::ranges::any_of(found->second.ranks, [from, pass](const auto& listed) {
+    const RankState& rank = listed.second;
+    return rank.from == from && (pass <= kPassesAhead || pass - kPassesAhead <= rank.report.pass);
+  });
 }
 
-void StreamTable::OnServed(const wire::Get& get) {
+void StreamTable::OnServed(ClientId from, const wire::Get& get) {
   const auto stream = streams_.find(get.stream);
   if (stream == streams_.end()) return;
   for (const wire::ReadItem& item : get.items) {
     const auto rank =
         stream->second.ranks.find(static_cast<Rank>(item.position % stream->second.attach.world));
-    if (rank == stream->second.ranks.end()) continue;
+    if (rank == stream->second.ranks.end() || rank->second.from != from) continue;
     coordination::Cut& decided = rank->second.decided;
     decided = std::max(decided, {.pass = item.pass, .position = item.position + 1});
   }

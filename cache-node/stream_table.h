@@ -22,6 +22,8 @@ namespace optcache::node {
 inline constexpr std::uint64_t kMaxTraceBytesOfClient = 128_MiB;
 inline constexpr std::uint64_t kMaxTraceBytesHere = 256_MiB;
 inline constexpr PassNumber kTracesAhead = 3;
+// Reads of later passes are no reads of a stream: each pass that is read here has the node plan on.
+inline constexpr PassNumber kPassesAhead = 2;
 
 // Not thread-safe: the event loop owns it.
 class StreamTable {
@@ -40,11 +42,12 @@ class StreamTable {
   Status OnTrace(ClientId from, const wire::StreamTrace& part);
   // Ignored for ranks that have not attached.
   void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
-  // Has `from` announced that a rank of `stream` reads there?
-  bool Reads(ClientId from, StreamId stream) const;
-  // The reads of `get` are decided: answered, or on their way. Ignored for ranks that have not
-  // attached.
-  void OnServed(const wire::Get& get);
+  // Has `from` announced a rank of `stream` that reads `pass`, or is at most kPassesAhead before
+  // it?
+  bool Reads(ClientId from, StreamId stream, PassNumber pass = 0) const;
+  // The reads of `get` are decided: answered, or on their way. Ignored for ranks that `from` has
+  // not attached.
+  void OnServed(ClientId from, const wire::Get& get);
   // `from` may not read there any more.
   void OnRevoked(ClientId from, StreamId stream, Rank rank);
   // The ranks of a sidecar that has gone are no longer listed: that is how their loss shows.

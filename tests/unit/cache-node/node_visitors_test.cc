@@ -93,6 +93,32 @@ TEST_F(NodeVisitorsTest, AStreamThatAPodHasNotAnnouncedHasNoOrder) {
   EXPECT_EQ(admitted(kNode), stream) << "nodes read for others";
 }
 
+// Each pass that is seen has this node plan on, and those that it asks for the sample.
+TEST_F(NodeVisitorsTest, APassFarAheadOfItsRanksHasNoOrder) {
+  const std::string name = "speech/job/birds/train";
+  const StreamId stream = wire::StreamIdOf(name, 0);
+  ASSERT_TRUE(streams_
+                  .OnAttach(2, {.dataset = 1,
+                                .dataset_name = "vision/birds",
+                                .stream = stream,
+                                .stream_name = name,
+                                .world = 1})
+                  .ok());
+  streams_.OnProgress(2, {.stream = stream, .pass = 4}, clock_.Now());
+  const auto admitted = [&](PassNumber first, PassNumber last) {
+    wire::Message get =
+        wire::Get{.dataset = 1, .stream = stream, .items = {{.pass = first}, {.pass = last}}};
+    wire::Message put = wire::Put{.dataset = 1, .stream = stream, .item = {.pass = last}};
+    EXPECT_TRUE(visitors_.Admit(2, get).ok());
+    EXPECT_TRUE(visitors_.Admit(2, put).ok());
+    EXPECT_EQ(std::get<wire::Put>(put).stream, last == 0xFFFFFFF0 ? 0 : stream);
+    return std::get<wire::Get>(get).stream;
+  };
+  EXPECT_EQ(admitted(4, 5), stream) << "it stages the next pass";
+  EXPECT_EQ(admitted(4, 0xFFFFFFF0), 0U);
+  EXPECT_EQ(admitted(0xFFFFFFF0, 4), 0U) << "wherever it stands";
+}
+
 TEST_F(NodeVisitorsTest, TheOwnerAndNodesAreBelieved) {
   for (const ClientId client : {ClientId{1}, kNode}) {
     for (const bool has_digests : {false, true}) {

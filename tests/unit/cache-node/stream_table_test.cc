@@ -1,5 +1,7 @@
 #include "cache-node/stream_table.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "coordination/codec.h"
@@ -55,9 +57,36 @@ TEST(StreamTable, ARankHasReachedWhatWasServedAndNotOnlyWhatTheTrainerRead) {
   EXPECT_EQ(table.Passes(7), std::nullopt) << "it has not begun";
   table.OnProgress(kSidecar, {.stream = 7, .pass = 3, .position = 10}, kNow);
   EXPECT_EQ(table.Passes(7)->lowest, 3U);
-  table.OnServed({.stream = 7, .items = {{3, 40, 1}, {3, 30, 2}}});
+  table.OnServed(kSidecar, {.stream = 7, .items = {{3, 40, 1}, {3, 30, 2}}});
   ASSERT_EQ(table.Positions(3).size(), 1U);
   EXPECT_EQ(table.Positions(3)[0].next, (coordination::Cut{3, 41}));
+}
+
+TEST(StreamTable, WhatAnotherClientIsServedMovesNoRank) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach(0, 2)).ok());
+  ASSERT_TRUE(table.OnAttach(kSidecar + 1, Attach(1, 2)).ok());
+  table.OnServed(kSidecar + 1, {.stream = 7, .items = {{1, 40, 1}, {1, 41, 2}}});
+  table.OnServed(kSidecar + 2, {.stream = 7, .items = {{2, 40, 1}, {2, 41, 2}}});
+  ASSERT_EQ(table.Positions(3).size(), 2U);
+  EXPECT_EQ(table.Positions(3)[0].next, coordination::Cut());
+  EXPECT_EQ(table.Positions(3)[1].next, (coordination::Cut{1, 42})) << "its own";
+}
+
+TEST(StreamTable, ARankReadsNoPassFarAheadOfItsProgress) {
+  constexpr auto kLast = std::numeric_limits<PassNumber>::max();
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach()).ok());
+  EXPECT_TRUE(table.Reads(kSidecar, 7, kPassesAhead)) << "it has not said where it is";
+  EXPECT_FALSE(table.Reads(kSidecar, 7, kPassesAhead + 1));
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 5}, kNow);
+  EXPECT_TRUE(table.Reads(kSidecar, 7, 0));
+  EXPECT_TRUE(table.Reads(kSidecar, 7, 5 + kPassesAhead));
+  EXPECT_FALSE(table.Reads(kSidecar, 7, 5 + kPassesAhead + 1));
+  EXPECT_FALSE(table.Reads(kSidecar, 7, kLast));
+  EXPECT_FALSE(table.Reads(kSidecar + 1, 7, 5));
+  table.OnProgress(kSidecar, {.stream = 7, .pass = kLast}, kNow);
+  EXPECT_TRUE(table.Reads(kSidecar, 7, kLast));
 }
 
 TEST(StreamTable, TheFirstProgressOfARankIsAChangeAndMoreOfThePassIsNone) {
@@ -198,7 +227,7 @@ TEST(StreamTable, ARankThatIsStartedAgainBeginsFromNothing) {
   ASSERT_TRUE(table.OnAttach(kSidecar, Attach(1, 2)).ok());
   wire::StreamProgress progress{.stream = 7, .rank = 1, .pass = 5, .epoch = 5, .position = 65};
   table.OnProgress(kSidecar, progress, kNow);
-  table.OnServed({.stream = 7, .items = {{5, 81, 1}}});
+  table.OnServed(kSidecar, {.stream = 7, .items = {{5, 81, 1}}});
   progress.ended = true;
   table.OnProgress(kSidecar, progress, kNow);
   ASSERT_EQ(table.Positions(3).size(), 1U) << "the end of a life is no place in the next";
@@ -212,7 +241,7 @@ TEST(StreamTable, WhatWasServedBeforeAPassIsReadAgainIsForgotten) {
   StreamTable table;
   ASSERT_TRUE(table.OnAttach(kSidecar, Attach()).ok());
   table.OnProgress(kSidecar, {.stream = 7, .pass = 5, .epoch = 5, .position = 64}, kNow);
-  table.OnServed({.stream = 7, .items = {{5, 80, 1}}});
+  table.OnServed(kSidecar, {.stream = 7, .items = {{5, 80, 1}}});
   table.OnProgress(kSidecar, {.stream = 7, .pass = 0, .epoch = 5, .position = 10}, kNow);
   EXPECT_EQ(table.Report().at(0).ranks.at(0).last_pass_end, 0U);
   EXPECT_EQ(table.Positions(3).at(0).next, (coordination::Cut{0, 10}));
