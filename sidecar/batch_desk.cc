@@ -1,9 +1,10 @@
 // Carries each request through three steps: whose reads it is, memory for each sample, the answer.
 //
 // Resolve ties each sample to a place in the announced order of its rank, if it has one there, and
-// takes the staged sample of that place. PlaceInArena finds memory for the others. What does not
-// fit stands in `in_line_`: Admit serves this line from its front, and gives a request all the
-// memory that it still needs or none. OnEnded counts down `missing`, and the request is answered
+// takes the staged sample of that place. PlaceInArena finds memory in the arena for the others,
+// sample by sample, before those that stand in line. What does not fit stands in `in_line_`: Admit
+// serves this line from its front, and gives a request of the overflow all that it still needs or
+// nothing. OnEnded counts down `missing`, and the request is answered
 // when it is 0. The answered batch stays in `batches_` while its client holds slots of the arena;
 // erasing it lets go of them. `waiting_` counts the unanswered ones. A sample knows the batches
 // that ask for it (HeldSample::askers), so two requests for one staged sample wait for one fetch. A

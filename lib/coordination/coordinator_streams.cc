@@ -8,7 +8,7 @@
 //
 // Invariants: the ranks of all streams together are bounded, where a stream counts with the larger
 // of its lives (HasRoomFor). A report of an id that is another stream's, or that finds no room,
-// changes nothing but the names that the status shows.
+// changes no stream: only the names that the status shows, and, by Adopt, which manifests are kept.
 
 #include <algorithm>
 

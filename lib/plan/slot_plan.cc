@@ -11,8 +11,8 @@
 // walks back from the end and finds, for each node, the least room from a read on. A walk that
 // compares a sample with this one number therefore exceeds no node's capacity at any read. A read
 // that frees nobody's room, or that no node could keep, has the node none(), whose credit is never
-// enough. So the inner loops have no branches that depend on the orders, which no processor could
-// predict, and they fetch entries by sample ahead.
+// enough. So the inner loops of most walks have no branches that depend on the orders, which no
+// processor could predict, and they fetch entries by sample ahead.
 
 #include "plan/slot_plan.h"
 
