@@ -4,7 +4,8 @@
 // planner that is told the same rates predicts them exactly. With drift the next job is drawn by
 // its rate of the moment, and rates change a hundred times an epoch: a deviation keeps nine tenths
 // of itself and gets as much by chance as keeps its spread. FollowTurns then walks each job's
-// passes by the turns.
+// passes by the turns. ColdReads then finds where the cold start ends, in time and not in epochs of
+// one job, as others may begin in the middle of a pass or have shorter ones.
 //
 // Invariants: the seed alone decides about chance. The number of reads, and of samples in all
 // orders, is checked before anything of that size is made.
@@ -169,6 +170,39 @@ void FollowTurns(const std::vector<std::uint8_t>& turns, Reads& run) {
   }
 }
 
+// Passes that are as long as a whole one together.
+std::uint64_t PassesInWhole(const JobReads& job) {
+  return (job.passes.front()->size() + job.pass_reads - 1) / job.pass_reads;
+}
+
+// How many reads the cold start has, by the rule of steady_from. A job that begins in the middle of
+// a pass finds new samples in the next one, too.
+std::size_t ColdReads(const Pace& pace, const Reads& run) {
+  std::uint64_t epochs = 1;
+  std::vector<std::uint64_t> left;  // by job: its reads that may be cold
+  for (std::size_t j = 0; j < run.jobs.size(); ++j) {
+    const JobReads& job = run.jobs[j];
+    const std::uint64_t passes = PassesInWhole(job);
+    if (pace.jobs[j].stops_at == 0) epochs = std::max(epochs, passes);
+    const Position begun = job.first_position == 0 ? 0 : job.pass_reads - job.first_position;
+    left.push_back(begun + passes * job.pass_reads);
+  }
+  if (epochs >= run.epochs) return run.reads.size();
+  std::size_t cold = run.EndOfEpoch(static_cast<std::uint32_t>(epochs - 1));
+  std::vector<bool> known(run.sample_count);
+  std::uint64_t all_left = std::accumulate(left.begin(), left.end(), std::uint64_t{0});
+  for (std::size_t t = 0; t < run.reads.size() && all_left > 0; ++t) {
+    const Read& read = run.reads[t];
+    const bool is_new = !known[read.sample];
+    known[read.sample] = true;
+    if (left[read.job] == 0) continue;
+    --left[read.job];
+    --all_left;
+    if (is_new) cold = std::max(cold, t + 1);
+  }
+  return cold;
+}
+
 // With its first pass, which says how long the others are.
 Result<JobReads> FirstOfJob(const Pace& pace, const MakeOrder& make_order, std::uint32_t index,
                             double fastest) {
@@ -202,9 +236,6 @@ Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const Make
     fastest = std::max(fastest, job.rate);
   for (std::uint32_t j = 0; j < pace.jobs.size(); ++j) {
     ASSIGN_OR_RETURN(JobReads job, FirstOfJob(pace, make_order, j, fastest));
-    const std::uint64_t whole = job.passes.front()->size();
-    const std::uint64_t cold = (whole + job.pass_reads - 1) / job.pass_reads;
-    run.cold_epochs = std::max(run.cold_epochs, static_cast<std::uint32_t>(cold));
     run.jobs.push_back(std::move(job));
   }
   const std::vector<std::uint64_t> wanted = ReadsByJob(run.jobs, pace.epochs);
@@ -238,6 +269,7 @@ Result<Reads> MakeReads(std::uint32_t sample_count, const Pace& pace, const Make
     }
   }
   FollowTurns(Turns(pace, run, static_cast<std::size_t>(count)), run);
+  run.cold_reads = ColdReads(pace, run);
   return run;
 }
 

@@ -58,7 +58,7 @@ struct JobReads {
 struct Reads {
   std::uint32_t sample_count = 0;
   std::uint32_t epochs = 1;
-  std::uint32_t cold_epochs = 1;  // the first ones, together as long as a whole pass
+  std::size_t cold_reads = 0;  // see steady_from
   std::uint32_t nodes = 1;
   bool drifts = false;  // the reads are in another order than rates alone say
   std::vector<JobReads> jobs;
@@ -68,8 +68,10 @@ struct Reads {
   std::size_t EndOfEpoch(std::uint32_t epoch) const {
     return static_cast<std::size_t>(reads.size() * (epoch + 1ULL) / epochs);
   }
-  // Reads before this one are the cold start, unless there is nothing else.
-  std::size_t steady_from() const { return epochs > cold_epochs ? EndOfEpoch(cold_epochs - 1) : 0; }
+  // Reads before this one are the cold start, unless there is nothing else. It lasts an epoch (with
+  // Pace::pass_length, as many as make a whole pass), and then until each job has read what is new
+  // in the first pass that it reads from the beginning, or in as many as make a whole one.
+  std::size_t steady_from() const { return cold_reads < reads.size() ? cold_reads : 0; }
 };
 
 // The order of a job's pass; those of one job have the same length. Asked for job after job, pass

@@ -74,6 +74,26 @@ TEST(SceneOfRunningJobs, KeepsTheProportionsOfSpeedsAndTheLengthsOfPasses) {
   EXPECT_EQ(unmeasured.code(), Code::kUnavailable);
 }
 
+double WaitingWithRoomForAll(const RunningCache& cache) {
+  SimulateScene scene =
+      *SceneOf(cache, plan::Sizes::Equal(1000, 100), kLittleWaiting, 6, {.bandwidth = 0.2});
+  scene.cache.capacity = 1;
+  return ValueOf(kLittleWaiting, *Simulate(scene.run, scene.cache, scene.policies.front()));
+}
+
+TEST(SceneOfRunningJobs, DoNotWaitWithRoomForAllWhereverTheyBegin) {
+  RunningJob job = TwoRanks(50);
+  for (const Position position : {0U, 1U, 250U, 500U, 999U}) {
+    job.position = position;
+    EXPECT_DOUBLE_EQ(WaitingWithRoomForAll(TwoNodes({job})), 0) << position;
+    RunningJob validation = TwoRanks(10);
+    validation.recipe = {.size = 200, .world = 1};
+    validation.length = 25;
+    validation.position = 10;
+    EXPECT_DOUBLE_EQ(WaitingWithRoomForAll(TwoNodes({job, validation})), 0) << position;
+  }
+}
+
 TEST(SceneOfRunningJobs, FollowsTheRetention) {
   RunningCache cache = TwoNodes({TwoRanks(0)});
   cache.retention = coordination::Retention::kLru;

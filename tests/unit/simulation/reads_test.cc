@@ -89,8 +89,41 @@ TEST(MakeReads, AJobMayStopInEachPass) {
   EXPECT_EQ(run.jobs[0].pass_reads, 10U);
   EXPECT_EQ(run.jobs[1].pass_reads, 4U);
   EXPECT_EQ(run.jobs[1].passes.size(), 15U);
-  EXPECT_EQ(run.cold_epochs, 3U) << "after as many passes as make a whole one";
+  EXPECT_EQ(run.steady_from(), 20U) << "an epoch; its passes that make a whole one end before";
   EXPECT_EQ(Made({.jobs = {{.stops_at = 11}}}).jobs[0].pass_reads, 10U);
+}
+
+// Job 0 reads all of 100 samples, job 1 those from 20 on, each in another order in each pass.
+Result<std::vector<SampleId>> Shuffled(std::uint32_t job, PassNumber pass) {
+  const std::uint32_t size = job == 0 ? 100 : 80;
+  std::vector<SampleId> order;
+  for (std::uint32_t i = 0; i < size; ++i)
+    order.push_back((i * 7 + pass * 31) % size + 100 - size);
+  return order;
+}
+
+TEST(MakeReads, SteadyStateBeginsWhenNothingIsNew) {
+  for (const double ahead : {0.0, 0.01, 0.25, 0.5, 0.99}) {
+    const Reads run = *MakeReads(100, {.jobs = {{.ahead = ahead}}, .epochs = 3}, Shuffled);
+    std::vector<bool> known(100);
+    for (std::size_t t = 0; t < run.steady_from(); ++t)
+      known[run.reads[t].sample] = true;
+    EXPECT_EQ(std::count(known.begin(), known.end(), true), 100) << ahead;
+    EXPECT_GE(run.steady_from(), 100U) << ahead;
+    EXPECT_LE(run.steady_from(), ahead == 0 ? 100U : 200U) << ahead;
+  }
+}
+
+TEST(MakeReads, AShortLoaderBesideALongOneDoesNotProlongTheColdStart) {
+  // Ten reads of 80 in each of its passes, of which eight make a whole one.
+  const Pace pace{.jobs = {{.rate = 10}, {.stops_at = 10}}, .epochs = 6};
+  const Reads run = *MakeReads(100, pace, Shuffled);
+  EXPECT_EQ(run.steady_from(), run.EndOfEpoch(0)) << "the first job has read all by then";
+  Pace later = pace;
+  later.jobs[0].ahead = 0.5;
+  const Reads from_middle = *MakeReads(100, later, Shuffled);
+  EXPECT_GT(from_middle.steady_from(), from_middle.EndOfEpoch(0));
+  EXPECT_LT(from_middle.steady_from(), from_middle.EndOfEpoch(1));
 }
 
 TEST(MakeReads, RefusesAnOrderThatCannotBeMadeOrHasNothing) {
