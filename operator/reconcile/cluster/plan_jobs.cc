@@ -13,12 +13,16 @@ namespace {
 
 using coordination::StreamStatus;
 
+std::uint64_t RanksThere(const StreamStatus& stream) {
+  return stream.ranks - std::min(stream.ranks_lost, stream.ranks);
+}
+
 PlanJob JobOf(const StreamStatus& stream, std::string name) {
   return {.name = std::move(name),
           .pass = stream.pass,
           .position = stream.position,
           .length = stream.length,
-          .ranks = stream.ranks,
+          .ranks = RanksThere(stream),
           .rate = stream.rate,
           .order_known = stream.order_known && stream.conflict.empty(),
           .recipe = stream.conflict.empty() ? stream.recipe : "",

@@ -11,7 +11,8 @@ namespace optcache::reconcile {
 
 // One for each name, in the order of `streams`, names cut to what the status takes. Ranks of one
 // stream may read two manifests while a Dataset is indexed again: those of the first manifest in
-// `streams` say how far it is. Of a stream that was begun again only its latest life counts.
+// `streams` say how far it is. Of a stream that was begun again only its latest life counts. Ranks
+// that are not heard of do not count: a job of none may come back, or is forgotten.
 std::vector<PlanJob> PlanJobsOf(const std::vector<coordination::StreamStatus>& streams);
 
 }  // namespace optcache::reconcile

@@ -41,7 +41,8 @@ kube::Json PlanJson() {
     "status": {"jobs": [
       {"name": "vision/a/images/train", "pass": 1, "position": 400, "length": 1000, "ranks": 2, "rate": "120.5",
        "order": "Known", "recipe": "torch-distributed size=1000 seed=3 world=2", "epoch": 31, "epochStep": 1},
-      {"name": "vision/gone/images/train", "ranks": 0, "order": "Unknown"}]}})");
+      {"name": "vision/gone/images/train", "ranks": 0, "rate": "80.0", "order": "Known",
+       "recipe": "torch-random size=1000", "epoch": 2, "epochStep": 1}]}})");
 }
 
 kube::Json DatasetJson() {

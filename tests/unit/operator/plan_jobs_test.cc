@@ -59,6 +59,15 @@ TEST(PlanJobs, RanksKnownOfBothManifestsCountOnce) {
   EXPECT_EQ(PlanJobsOf({stream, stream})[0].ranks, 8U);
 }
 
+TEST(PlanJobs, RanksThatAreNotHeardOfDoNotCount) {
+  const StreamStatus some{.name = "v/j/d/train", .world = 8, .ranks = 8, .ranks_lost = 3};
+  const StreamStatus all{.name = "v/gone/d/train", .world = 2, .ranks = 2, .ranks_lost = 2};
+  const std::vector<PlanJob> jobs = PlanJobsOf({some, all});
+  EXPECT_EQ(jobs[0].ranks, 5U);
+  EXPECT_EQ(jobs[1].ranks, 0U);
+  EXPECT_EQ(DescribeJob(jobs[1], {})["ranks"], 0) << "plan suggest leaves it out";
+}
+
 TEST(PlanJobs, OnlyTheLatestLifeOfAStreamCounts) {
   const StreamStatus before{.name = "v/j/d/train", .incarnation = 1, .pass = 9, .ranks = 4};
   const StreamStatus now{.name = "v/j/d/train", .incarnation = 2, .pass = 0, .ranks = 1};
