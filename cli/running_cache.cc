@@ -26,8 +26,9 @@ using kube::Json;
 Result<RunningJob> MakeJob(const std::string& name, const std::string& recipe) {
   if (recipe.empty()) {
     return Error(Code::kInvalidArgument,
-                 fmt::format("the order of {} is not known ahead, so its reads cannot be "
-                             "simulated: use `optcache simulate --until` with a workload like it",
+                 fmt::format("the order of {} is not known ahead, or its recipe is too long to be "
+                             "shown, so its reads cannot be simulated: use `optcache simulate "
+                             "--until` with a workload like it",
                              name));
   }
   RunningJob job{.name = name, .recipe = {}};
@@ -65,6 +66,17 @@ Result<RunningJob> JobOfJson(const Json& json) {
   return job;
 }
 
+Status ReadsAnotherList(const std::string& job, const std::string& dataset) {
+  return {Code::kInvalidArgument,
+          fmt::format("{} reads another list of samples than {} has now: start it again", job,
+                      dataset)};
+}
+
+// Who has gone, or was never there, does not read.
+bool IsThere(const StreamStatus& stream) {
+  return stream.ranks > stream.ranks_lost;
+}
+
 Status CheckRunning(const RunningCache& cache) {
   if (cache.jobs.empty()) {
     return {Code::kNotFound, fmt::format("no training job reads {} now: start the jobs first, or "
@@ -77,9 +89,7 @@ Status CheckRunning(const RunningCache& cache) {
     return {Code::kUnavailable, cache.dataset + " is on no node yet: ask again later"};
   for (const RunningJob& job : cache.jobs) {
     if (sampler::SamplesNeeded(job.recipe) <= cache.samples) continue;
-    return {Code::kInvalidArgument,
-            fmt::format("{} reads another list of samples than {} has now: start it again",
-                        job.name, cache.dataset)};
+    return ReadsAnotherList(job.name, cache.dataset);
   }
   return OkStatus();
 }
@@ -128,9 +138,15 @@ Result<RunningCache> RunningCacheOf(const coordination::ClusterStatus& status,
                      .jobs = {},
                      .price = {}};
   for (const StreamStatus& stream : dataset->streams) {
-    if (stream.ranks <= stream.ranks_lost) continue;  // they have gone, or were never there
+    if (!IsThere(stream)) continue;
     ASSIGN_OR_RETURN(RunningJob job, JobOfStream(stream));
     cache.jobs.push_back(std::move(job));
+  }
+  for (const DatasetStatus& earlier : status.retiring) {
+    if (earlier.name != dataset->name) continue;
+    for (const StreamStatus& stream : earlier.streams) {
+      if (IsThere(stream)) return std::unexpected(ReadsAnotherList(stream.name, cache.dataset));
+    }
   }
   RETURN_IF_ERROR(CheckRunning(cache));
   return cache;
@@ -152,6 +168,8 @@ Result<RunningCache> RunningCacheOf(const Json& plan, const Json& resource) {
       .price = {}};
   for (const Json& json : kube::Items(plan, "/status/jobs")) {
     if (CountUnder(json, "/ranks") == 0) continue;
+    if (kube::Find(json, "/earlierManifest") == true)
+      return std::unexpected(ReadsAnotherList(kube::TextAt(json, "/name"), cache.dataset));
     ASSIGN_OR_RETURN(RunningJob job, JobOfJson(json));
     cache.jobs.push_back(std::move(job));
   }

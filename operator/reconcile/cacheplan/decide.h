@@ -27,6 +27,7 @@ struct PlanJob {
   std::string recipe{};          // of its order, as text; empty: it has none
   std::uint64_t epoch = 0;       // of `pass`
   std::uint32_t epoch_step = 1;  // to that of the next pass
+  bool reads_earlier = false;    // a manifest that the Dataset had before
   std::string differs{};         // from what spec.jobs says of it; empty: it does not
 };
 

@@ -49,6 +49,7 @@ Json DescribeJob(const PlanJob& job, const Json& plan) {
                {"position", position}, {"ranks", job.ranks},
                {"rate", rate},         {"order", job.order_known ? "Known" : "Unknown"}};
   if (job.length > 0) json["length"] = job.length;
+  if (job.reads_earlier) json["earlierManifest"] = true;
   if (!job.recipe.empty() && job.recipe.size() <= kMaxJobRecipe) {
     json["recipe"] = job.recipe;
     json["epoch"] = job.epoch;

@@ -406,7 +406,12 @@ std::optional<PlanView> PlanViewOf(const ClusterObserved& observed, const std::s
         return node.planned || !node.revision.empty();
       }));
   ReadManifests(*observed.status, dataset, view);
-  view.jobs = PlanJobsOf(StreamsOf(*observed.status, dataset));
+  std::vector<coordination::StreamStatus> of_earlier;
+  for (const coordination::DatasetStatus& one : observed.status->retiring) {
+    if (one.name == dataset)
+      of_earlier.insert(of_earlier.end(), one.streams.begin(), one.streams.end());
+  }
+  view.jobs = PlanJobsOf(known->streams, of_earlier);
   return view;
 }
 

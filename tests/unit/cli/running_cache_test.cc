@@ -97,6 +97,20 @@ TEST(RunningCache, IsReadFromACachePlanAndItsDataset) {
   EXPECT_EQ(RunningCacheOf(plan, DatasetJson())->goal, std::nullopt);
 }
 
+TEST(RunningCache, RefusesAJobThatReadsAnEarlierManifest) {
+  const std::string why =
+      "vision/a/images/train reads another list of samples than vision/images has now: start it "
+      "again";
+  coordination::ClusterStatus status = ServedStatus();
+  status.retiring = {status.datasets[0]};
+  EXPECT_EQ(RunningCacheOf(status, "").error(), Status(Code::kInvalidArgument, why));
+  status.retiring[0].streams[0].ranks_lost = 2;
+  ExpectServed(RunningCacheOf(status, ""));
+  kube::Json plan = PlanJson();
+  plan["status"]["jobs"][0]["earlierManifest"] = true;
+  EXPECT_EQ(RunningCacheOf(plan, DatasetJson()).error(), Status(Code::kInvalidArgument, why));
+}
+
 TEST(RunningCache, SaysWhyItCannotBeSimulated) {
   const auto error_of = [](auto change) {
     coordination::ClusterStatus status = ServedStatus();
@@ -108,7 +122,8 @@ TEST(RunningCache, SaysWhyItCannotBeSimulated) {
   EXPECT_TRUE(none.message().starts_with("no training job reads vision/images now"));
   const Status unknown = error_of([](auto& dataset) { dataset.streams[0].recipe.clear(); });
   EXPECT_EQ(unknown.code(), Code::kInvalidArgument);
-  EXPECT_TRUE(unknown.message().starts_with("the order of vision/a/images/train is not known"));
+  EXPECT_TRUE(unknown.message().starts_with(
+      "the order of vision/a/images/train is not known ahead, or its recipe is too long"));
   EXPECT_EQ(error_of([](auto& dataset) { dataset.streams[0].recipe = "?"; }).code(),
             Code::kInvalidArgument);
   EXPECT_EQ(error_of([](auto& dataset) { dataset.total_samples = 0; }).code(), Code::kUnavailable);

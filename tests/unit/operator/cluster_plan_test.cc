@@ -270,6 +270,9 @@ TEST_F(ClusterPlanTest, ARolloutKnowsAllStreamsThatHaveNotEnded) {
   EXPECT_FALSE(view->streams[1].order_known) << "its ranks disagree on it";
   ASSERT_EQ(view->passes.size(), 2U);
   EXPECT_EQ(view->passes[0].sum.stream, 3U);
+  ASSERT_EQ(view->jobs.size(), 2U);
+  EXPECT_FALSE(view->jobs[0].reads_earlier);
+  EXPECT_TRUE(view->jobs[1].reads_earlier);
   EXPECT_TRUE(view->all_known);
   EXPECT_EQ(view->memory, 12U);
 }

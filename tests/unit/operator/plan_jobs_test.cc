@@ -54,6 +54,16 @@ TEST(PlanJobs, TheStatusSaysHowTheOrderOfAJobIsMade) {
   EXPECT_FALSE(described().contains("recipe")) << "its ranks do not agree";
 }
 
+TEST(PlanJobs, SayWhoReadsAnEarlierManifest) {
+  StreamStatus stream{.name = "v/j/d/train", .world = 8, .ranks = 2};
+  EXPECT_FALSE(DescribeJob(PlanJobsOf({stream})[0], {}).contains("earlierManifest"));
+  EXPECT_EQ(DescribeJob(PlanJobsOf({}, {stream})[0], {})["earlierManifest"], true);
+  EXPECT_TRUE(PlanJobsOf({stream}, {stream})[0].reads_earlier) << "some of its ranks";
+  StreamStatus gone_over = stream;
+  gone_over.ranks_lost = 2;
+  EXPECT_FALSE(PlanJobsOf({stream}, {gone_over})[0].reads_earlier);
+}
+
 TEST(PlanJobs, RanksKnownOfBothManifestsCountOnce) {
   const StreamStatus stream{.name = "v/j/d/train", .world = 8, .ranks = 8};
   EXPECT_EQ(PlanJobsOf({stream, stream})[0].ranks, 8U);
