@@ -301,7 +301,10 @@ Status SuggestCapacity(const SuggestFlags& flags) {
   ASSIGN_OR_RETURN(const Suggestion suggestion, Suggest(flags, found));
   const std::optional<std::string> capacity = SuggestedCapacity(suggestion);
   std::string text = SuggestionAsText(suggestion);
-  if (capacity && !flags.apply) {
+  const std::optional<std::string> why_not = WhyNotApply(suggestion);
+  if (why_not) {
+    text += fmt::format("Not to be applied: {}.\n", *why_not);
+  } else if (capacity && !flags.apply) {
     text += fmt::format("To apply it, {} cache: {{capacity: {}}} in the Dataset.\n",
                         flags.cluster ? "set --apply, or write" : "write", *capacity);
   }
@@ -310,6 +313,7 @@ Status SuggestCapacity(const SuggestFlags& flags) {
     RETURN_IF_ERROR(WriteFileAtomically(flags.plot, DrawUntil(suggestion.report)));
   if (!flags.apply) return OkStatus();
   if (!capacity) return {Code::kInvalidArgument, "--apply: there is no capacity to write"};
+  if (why_not) return {Code::kInvalidArgument, "--apply: " + *why_not};
   return ApplySuggestion(flags, found, *capacity);
 }
 

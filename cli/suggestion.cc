@@ -174,6 +174,18 @@ std::optional<std::string> SuggestedCapacity(const Suggestion& suggestion) {
   return fmt::format("{:.1f}%", least->capacity * 100);
 }
 
+std::optional<std::string> WhyNotApply(const Suggestion& suggestion) {
+  const RunningCache& cache = suggestion.cache;
+  const auto& least = suggestion.report.lines.front().found.least;
+  if (!least) return std::nullopt;
+  const auto bytes = ToWhole<ByteCount>(least->capacity * static_cast<double>(cache.bytes));
+  if (bytes <= cache.capacity || bytes > cache.ceiling) return std::nullopt;
+  return fmt::format(
+      "the nodes' memory is the limit: {} asks for {}, and they grant {}. Add memory or nodes, as "
+      "its cache.capacity is large enough",
+      cache.dataset, FormatBytes(cache.ceiling), FormatBytes(cache.capacity));
+}
+
 std::string SuggestionAsText(const Suggestion& suggestion) {
   const RunningCache& cache = suggestion.cache;
   std::string text = UntilAsTable(suggestion.report);

@@ -61,6 +61,10 @@ struct Suggestion {
 // As `cache.capacity` of a Dataset: "28.6%". Nullopt: the goal is not reached, or without a cache.
 std::optional<std::string> SuggestedCapacity(const Suggestion& suggestion);
 
+// A sentence: the Dataset asks for that capacity already, and the nodes do not grant it, so writing
+// it would give nothing. Nullopt: it may be written.
+std::optional<std::string> WhyNotApply(const Suggestion& suggestion);
+
 std::string SuggestionAsText(const Suggestion& suggestion);
 // As UntilAsJson, with what it was made from.
 std::string SuggestionAsJson(const Suggestion& suggestion);
