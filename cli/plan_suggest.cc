@@ -20,6 +20,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,6 @@
 #include "cli/plan_questions.h"
 #include "cli/pod_story.h"
 #include "cli/print.h"
-#include "cli/running_cache.h"
 #include "cli/sidecar_pages.h"
 #include "cli/state_dir.h"
 #include "cli/stop_wait.h"
@@ -169,8 +169,8 @@ Result<FoundCache> FindInCluster(const SuggestFlags& flags) {
     ASSIGN_OR_RETURN(found.sizes, SizesFrom(flags.manifest, cache));
     found.sizes_basis = "of " + flags.manifest + ".";
   }
-  found.ask_pages = [kubectl, dataset = cache.dataset]() -> Result<std::vector<MetricSample>> {
-    ASSIGN_OR_RETURN(const std::string pages, SidecarPagesInCluster(kubectl, dataset));
+  found.ask_pages = [kubectl, cache = found.cache]() -> Result<std::vector<MetricSample>> {
+    ASSIGN_OR_RETURN(const std::string pages, SidecarPagesInCluster(kubectl, cache));
     return ParseMetrics(pages);
   };
   return found;
@@ -317,6 +317,24 @@ Status SuggestCapacity(const SuggestFlags& flags) {
   return ApplySuggestion(flags, found, *capacity);
 }
 
+// Pods may be injected by an annotation alone, so no label tells them.
+bool HasSidecar(const Json& pod) {
+  for (const char* const list : {"/spec/initContainers", "/spec/containers"}) {
+    for (const Json& container : kube::Items(pod, list)) {
+      if (kube::TextAt(container, "/name") == "optcache-sidecar") return true;
+    }
+  }
+  return false;
+}
+
+Result<std::string> RunForRates(const Kubectl& kubectl, const std::vector<std::string>& arguments) {
+  Result<std::string> said = kubectl.Run(arguments);
+  if (said || said.error().code() != Code::kPermissionDenied) return said;
+  return Error(said.error().code(),
+               said.error().message() +
+                   "\nTo measure nothing in the cluster, set --store-rate and --job-rate");
+}
+
 }  // namespace
 
 Result<std::string> WriteCapacity(const Kubectl& kubectl, const Json& resource,
@@ -330,30 +348,36 @@ Result<std::string> WriteCapacity(const Kubectl& kubectl, const Json& resource,
                       "--type=json", "--patch=" + patch.dump()});
 }
 
-Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const std::string& dataset) {
-  ASSIGN_OR_RETURN(const std::string json,
-                   kubectl.Run({"get", "pods", "--all-namespaces",
-                                "--selector=optcache.io/inject=true", "--output=json"}));
-  const Json list = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const RunningCache& cache) {
+  std::set<std::string> namespaces;  // the first part of a stream's name
+  for (const RunningJob& job : cache.jobs)
+    namespaces.insert(job.name.substr(0, job.name.find('/')));
   std::vector<kube::ObjectKey> pods;
-  for (const Json& pod : kube::Items(list, "/items")) {
-    if (kube::TextAt(pod, "/status/phase") != "Running") continue;
-    const auto datasets = DatasetsOfPod(pod.dump());
-    if (std::ranges::find(datasets, dataset, &kube::ObjectKey::ToString) != datasets.end())
-      pods.push_back(kube::KeyOf(pod));
+  for (const std::string& name_space : namespaces) {
+    ASSIGN_OR_RETURN(
+        const std::string json,
+        RunForRates(kubectl, {"get", "pods", "--namespace=" + name_space, "--output=json"}));
+    const Json list = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+    for (const Json& pod : kube::Items(list, "/items")) {
+      if (kube::TextAt(pod, "/status/phase") != "Running" || !HasSidecar(pod)) continue;
+      const auto datasets = DatasetsOfPod(pod.dump());
+      if (std::ranges::find(datasets, cache.dataset, &kube::ObjectKey::ToString) != datasets.end())
+        pods.push_back(kube::KeyOf(pod));
+    }
   }
   if (pods.empty() || pods.size() > kMaxPagesInCluster) {
     return Error(Code::kInvalidArgument,
                  fmt::format("{} running pods read {}, and rates are measured for 1 to {}: set "
                              "--store-rate and --job-rate",
-                             pods.size(), dataset, kMaxPagesInCluster));
+                             pods.size(), cache.dataset, kMaxPagesInCluster));
   }
   std::string pages;
   for (const kube::ObjectKey& pod : pods) {
-    ASSIGN_OR_RETURN(const std::string page,
-                     kubectl.Run({"get", "--raw",
-                                  fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics",
-                                              pod.ns, pod.name, kPageOfSidecar)}));
+    ASSIGN_OR_RETURN(
+        const std::string page,
+        RunForRates(kubectl, {"get", "--raw",
+                              fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics", pod.ns,
+                                          pod.name, kPageOfSidecar)}));
     pages += page + "\n";
   }
   return pages;

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cli/kubectl.h"
+#include "cli/running_cache.h"
 #include "cli/verb.h"
 #include "kube/object.h"
 
@@ -18,8 +19,9 @@ void AddPlanSuggest(CLI::App& parent, Verb& chosen);
 Result<std::string> WriteCapacity(const Kubectl& kubectl, const kube::Json& resource,
                                   const std::string& capacity);
 
-// The pages of the sidecars that serve `dataset`, NAMESPACE/NAME, one after the other.
-// kInvalidArgument: there are none, or too many to ask.
-Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const std::string& dataset);
+// The pages of the sidecars that serve a cache's dataset in the namespaces of its jobs, one after
+// the other. kInvalidArgument: there are none, or too many to ask; kPermissionDenied: pods may not
+// be listed or asked, and what to do.
+Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const RunningCache& cache);
 
 }  // namespace optcache::cli

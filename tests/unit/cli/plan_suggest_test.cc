@@ -24,20 +24,52 @@ TEST(WriteCapacity, ReplacesTheCapacityThatWasRead) {
 
 constexpr const char* kPods = R"({"items": [
   {"metadata": {"namespace": "vision", "name": "a", "annotations": {"optcache.io/dataset": "images"}},
-   "status": {"phase": "Running"}},
+   "spec": {"initContainers": [{"name": "optcache-sidecar"}]}, "status": {"phase": "Running"}},
+  {"metadata": {"namespace": "vision", "name": "not-injected", "annotations": {"optcache.io/dataset": "images"}},
+   "spec": {"containers": [{"name": "training"}]}, "status": {"phase": "Running"}},
   {"metadata": {"namespace": "vision", "name": "ended", "annotations": {"optcache.io/dataset": "images"}},
-   "status": {"phase": "Succeeded"}},
+   "spec": {"initContainers": [{"name": "optcache-sidecar"}]}, "status": {"phase": "Succeeded"}},
   {"metadata": {"namespace": "vision", "name": "other", "annotations": {"optcache.io/dataset": "texts"}},
-   "status": {"phase": "Running"}}]})";
+   "spec": {"initContainers": [{"name": "optcache-sidecar"}]}, "status": {"phase": "Running"}}]})";
+constexpr const char* kPodsOfTeam = R"({"items": [
+  {"metadata": {"namespace": "team", "name": "b", "annotations": {"optcache.io/dataset": "vision/images"}},
+   "spec": {"containers": [{"name": "training"}, {"name": "optcache-sidecar"}]}, "status": {"phase": "Running"}}]})";
 
-TEST(SidecarPagesInCluster, AreThoseOfRunningPodsOfTheDataset) {
-  const FakeKubectl fake(
-      {{"get pods", {kPods}}, {"/api/v1/namespaces/vision/pods/a:4103/proxy/metrics", {"m 1\n"}}});
-  EXPECT_EQ(SidecarPagesInCluster(fake.kubectl(), "vision/images"), "m 1\n\n");
-  const auto none = SidecarPagesInCluster(fake.kubectl(), "vision/gone");
+RunningCache ReadFrom(const std::string& dataset, const std::vector<std::string>& namespaces) {
+  RunningCache cache{.dataset = dataset, .jobs = {}, .price = {}};
+  for (const std::string& ns : namespaces)
+    cache.jobs.push_back({.name = ns + "/job/images/train", .recipe = {}});
+  return cache;
+}
+
+TEST(SidecarPagesInCluster, AreThoseOfRunningPodsWithASidecarWhereJobsRead) {
+  const FakeKubectl fake({{"get pods --namespace=vision", {kPods}},
+                          {"get pods --namespace=team", {kPodsOfTeam}},
+                          {"/api/v1/namespaces/vision/pods/a:4103/proxy/metrics", {"m 1\n"}},
+                          {"/api/v1/namespaces/team/pods/b:4103/proxy/metrics", {"m 2\n"}}});
+  EXPECT_EQ(SidecarPagesInCluster(fake.kubectl(), ReadFrom("vision/images", {"vision"})),
+            "m 1\n\n");
+  EXPECT_EQ(
+      SidecarPagesInCluster(fake.kubectl(), ReadFrom("vision/images", {"vision", "team", "team"})),
+      "m 2\n\nm 1\n\n");
+  EXPECT_FALSE(fake.Calls().contains("selector")) << "an annotation may be enough";
+  const auto none = SidecarPagesInCluster(fake.kubectl(), ReadFrom("vision/gone", {"vision"}));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), Code::kInvalidArgument);
   EXPECT_TRUE(none.error().message().ends_with("set --store-rate and --job-rate"));
+}
+
+TEST(SidecarPagesInCluster, NameTheWayWithoutRights) {
+  const FakeKubectl no_list({});
+  const FakeKubectl no_page({{"get pods --namespace=vision", {kPods}}});
+  for (const FakeKubectl* const fake : {&no_list, &no_page}) {
+    const auto forbidden =
+        SidecarPagesInCluster(fake->kubectl(), ReadFrom("vision/images", {"vision"}));
+    ASSERT_FALSE(forbidden);
+    EXPECT_EQ(forbidden.error().code(), Code::kPermissionDenied);
+    EXPECT_TRUE(forbidden.error().message().ends_with("set --store-rate and --job-rate"))
+        << forbidden.error().message();
+  }
 }
 
 }  // namespace
