@@ -160,9 +160,7 @@ Result<FoundCache> FindInCluster(const SuggestFlags& flags) {
   ASSIGN_OR_RETURN(found.cache, RunningCacheOf(plan, found.resource));
   const RunningCache& cache = found.cache;
   if (flags.manifest.empty()) {
-    found.sizes.sizes = plan::Sizes::Equal(
-        static_cast<std::uint32_t>(cache.samples),
-        static_cast<std::uint32_t>(std::max<ByteCount>(cache.bytes / cache.samples, 1)));
+    ASSIGN_OR_RETURN(found.sizes.sizes, MeanSizes(cache));
     found.sizes_basis =
         "equal, of the mean of all samples. Set --manifest to count with their own.";
   } else {

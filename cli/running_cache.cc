@@ -157,7 +157,7 @@ Result<RunningCache> RunningCacheOf(const Json& plan, const Json& resource) {
   RunningCache cache{
       .dataset = kube::KeyOf(resource).ToString(),
       .manifest_digest = kube::TextAt(resource, "/status/manifestDigest"),
-      .samples = CountUnder(resource, "/status/samples"),
+      .samples = std::min<std::uint64_t>(CountUnder(resource, "/status/samples"), kNoSample),
       .bytes = CountUnder(resource, "/status/bytes"),
       .capacity = CountUnder(resource, "/status/capacity/granted"),
       .ceiling = CountUnder(resource, "/status/capacity/ceiling"),

@@ -150,6 +150,17 @@ Result<StoreShare> ShareOf(double store_rate, double job_rate,
                            RateText(store_rate), store_basis, RateText(job_rate), job_basis)};
 }
 
+Result<plan::Sizes> MeanSizes(const RunningCache& cache) {
+  const ByteCount mean = std::max<ByteCount>(cache.bytes / cache.samples, 1);
+  if (mean > std::numeric_limits<std::uint32_t>::max()) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("{}: a sample has {} bytes in the mean, 4 GiB at most are planned for",
+                             cache.dataset, mean));
+  }
+  return plan::Sizes::Equal(static_cast<std::uint32_t>(cache.samples),
+                            static_cast<std::uint32_t>(mean));
+}
+
 Result<SimulateScene> SceneOf(const RunningCache& cache, plan::Sizes sizes,
                               const simulation::Goal& goal, std::uint32_t epochs,
                               const StoreShare& store) {

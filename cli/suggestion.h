@@ -43,6 +43,9 @@ struct StoreShare {
 Result<StoreShare> ShareOf(double store_rate, double job_rate,
                            const std::optional<MeasuredRates>& measured);
 
+// Of all samples, where no manifest is known. kInvalidArgument: they have 4 GiB or more each.
+Result<plan::Sizes> MeanSizes(const RunningCache& cache);
+
 // The jobs' own orders and speeds, from where they are, on nodes that begin empty.
 // kInvalidArgument: they cannot be simulated; kUnavailable: a speed is not measured yet.
 Result<SimulateScene> SceneOf(const RunningCache& cache, plan::Sizes sizes,

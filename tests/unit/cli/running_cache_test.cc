@@ -91,6 +91,9 @@ TEST(RunningCache, IsReadFromACachePlanAndItsDataset) {
   EXPECT_EQ(cache->ceiling, 20'000U);
   EXPECT_EQ(cache->price, (dataset::StorePrice{.per_request = 0.0000004, .per_gib = 2}));
   EXPECT_EQ(cache->goal, *dataset::ParseWaitingGoal("2%"));
+  kube::Json huge = DatasetJson();
+  huge["status"]["samples"] = 1LL << 40;
+  EXPECT_EQ(RunningCacheOf(PlanJson(), huge)->samples, kNoSample) << "more cannot be";
   kube::Json plan = PlanJson();
   plan["spec"]["goal"] = {{"cost", "12.5"}};
   EXPECT_EQ(RunningCacheOf(plan, DatasetJson())->goal, *dataset::ParseCostGoal("12.5"));

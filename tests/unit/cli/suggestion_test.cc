@@ -102,6 +102,20 @@ TEST(SceneOfRunningJobs, FollowsTheRetention) {
   EXPECT_EQ(SceneFor(cache).error().code(), Code::kInvalidArgument);
 }
 
+TEST(MeanSizes, AreThoseThatAreBelow4GiB) {
+  RunningCache cache = TwoNodes({TwoRanks(0)});
+  EXPECT_EQ(MeanSizes(cache)->total(), 100'000U);
+  cache.bytes = 10;
+  EXPECT_EQ(MeanSizes(cache)->total(), 1000U) << "a byte each at least";
+  cache.bytes = 4'294'967'295'000;
+  EXPECT_EQ(MeanSizes(cache)->total(), cache.bytes);
+  cache.bytes += 1000;
+  EXPECT_EQ(MeanSizes(cache).error(),
+            Status(Code::kInvalidArgument,
+                   "vision/images: a sample has 4294967296 bytes in the mean, 4 GiB at most are "
+                   "planned for"));
+}
+
 MetricSample Metric(const char* name, double value, const char* dataset = "vision/images") {
   return {.name = name, .labels = {{"dataset", dataset}}, .value = value};
 }
