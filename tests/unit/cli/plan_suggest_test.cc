@@ -60,8 +60,9 @@ TEST(SidecarPagesInCluster, AreThoseOfRunningPodsWithASidecarWhereJobsRead) {
 }
 
 TEST(SidecarPagesInCluster, NameTheWayWithoutRights) {
-  const FakeKubectl no_list({});
-  const FakeKubectl no_page({{"get pods --namespace=vision", {kPods}}});
+  const std::vector<FakeKubectl::Rule> lists_pods = {{"get pods --namespace=vision", {kPods}}};
+  const FakeKubectl no_list(std::vector<FakeKubectl::Rule>{});
+  const FakeKubectl no_page(lists_pods);
   for (const FakeKubectl* const fake : {&no_list, &no_page}) {
     const auto forbidden =
         SidecarPagesInCluster(fake->kubectl(), ReadFrom("vision/images", {"vision"}));
