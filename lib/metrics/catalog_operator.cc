@@ -36,7 +36,9 @@ constexpr auto kApiServerMetrics = std::to_array<Metric>({
     {.name = "workqueue_longest_running_processor_seconds",
      .kind = MetricKind::kGauge,
      .labels = "name",
-     .help = "Seconds that the longest work under way has taken so far"},
+     .help = "Seconds that the longest work under way has taken so far",
+     .details =
+         ". After 5 min the log names the object: it is not reconciled again until this work ends"},
     {.name = "optcache_reconcile_total",
      .kind = MetricKind::kCounter,
      .labels = "controller, result",

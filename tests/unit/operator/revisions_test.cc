@@ -195,8 +195,7 @@ TEST(CachePlanSpec, ReadsHowItIsRolledOut) {
                                         .restarted_at = "2027-01-15T08:00:00Z"}));
   EXPECT_EQ(spec->revision_history, 0);
   EXPECT_EQ(spec->goal, *dataset::ParseWaitingGoal("2%"));
-  EXPECT_EQ(api::RevisionContent(*spec).find("goal"), api::RevisionContent(*spec).end())
-      << "it is no part of a revision";
+  EXPECT_FALSE(api::RevisionContent(*spec).contains("goal")) << "it is no part of a revision";
 }
 
 TEST(CachePlanSpec, NamesEveryFaultWithItsField) {
