@@ -276,7 +276,7 @@ def test_batches_of_what_is_computed_are_read_at_their_places(
     assert [(index, tag.first) for index, tag in asked] == list(zip([5, 3, 9, 4, 7], range(5)))
     tag = asked[0][1]
     asked.clear()
-    mapped = IndexBatch([0, 1, 2], kept.name, tag, samples=[5, 3, 9])  # as of a Subset
+    mapped = IndexBatch([0, 1, 2], kept.identity, tag, samples=[5, 3, 9])  # as of a Subset
     lengths.__getitems__([[5, 3, 9][index] for index in mapped])
     assert [(index, tag.first) for index, tag in asked] == [(5, 0), (3, 1), (9, 2)]
     lengths.__getitems__([5, 3])

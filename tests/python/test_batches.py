@@ -42,7 +42,7 @@ def test_one_index_after_the_other_is_one_round_trip(
     server: Server, contents: list[bytes]
 ) -> None:
     ds = optcache.Dataset()
-    batch = IndexBatch([9, 8, 7], "local/test", TAG)
+    batch = IndexBatch([9, 8, 7], ds.identity, TAG)
     assert [ds[i] for i in batch] == [contents[i] for i in (9, 8, 7)]
     (get,) = server.of("get")
     assert (get["count"], get["stream"], get["pass"], get["first"]) == (3, 77, 4, 256)
@@ -52,7 +52,7 @@ def test_one_index_after_the_other_is_one_round_trip(
 
 def test_a_whole_batch_is_one_round_trip(server: Server, contents: list[bytes]) -> None:
     ds = optcache.Dataset()
-    assert ds.__getitems__(IndexBatch([9, 8], "local/test", TAG)) == contents[9:7:-1]
+    assert ds.__getitems__(IndexBatch([9, 8], ds.identity, TAG)) == contents[9:7:-1]
     assert server.of("get")[0]["stream"] == 77
 
 
@@ -75,7 +75,7 @@ def test_one_bad_sample_costs_its_batch_one_round_trip_more_each(
     ds = optcache.Dataset()
     (folder / "c").unlink()
     read = []
-    for index in IndexBatch([0, 1, 2, 3], "local/test", TAG):
+    for index in IndexBatch([0, 1, 2, 3], ds.identity, TAG):
         try:
             read.append(bytes(ds[index]))
         except optcache.SampleError as error:

@@ -459,7 +459,7 @@ class MySampler(torch.utils.data.Sampler):  # type: ignore[misc, type-arg]
 def renamed() -> optcache.Dataset:
     """As of another dataset of the same sidecar."""
     more = optcache.Dataset()
-    more.name = "more"
+    more.name = more.identity = "more"
     return more
 
 

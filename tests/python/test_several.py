@@ -151,6 +151,25 @@ def test_each_dataset_is_told_its_part(two: Two, kind: str, workers: int) -> Non
         assert [trace["pass"] for trace in server.of("trace")] == [3, 4, 5, 6, 7]
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_datasets_of_one_name_are_told_apart(two: Two, workers: int) -> None:
+    """Those of two sidecars may be called the same."""
+    two.data[1].name = two.data[0].name
+    for name, options in {"as it is": {}, "mixed": {"sampler": SAMPLERS["random"]()}}.items():
+        loader = attach(of(two.both, num_workers=workers, **options), name=name)
+        ids = lists_of("random", 1)[0] if options else list(range(WHOLE))
+        assert read(loader) == [two.contents[index] for index in ids]
+    check_pass(two, 1, ids)
+
+
+def test_computed_samples_of_one_name_are_told_apart(two: Two) -> None:
+    kept = [
+        optcache.cached(data, name="same", socket=data.endpoint.path) for data in two.data
+    ]
+    loader = attach(DataLoader(ConcatDataset(kept), BATCH, collate_fn=as_bytes))
+    assert read(loader) == two.contents
+
+
 def test_epochs_that_repeat_are_foreseen(two: Two) -> None:
     """Without set_epoch. The first guess is wrong, and is put right when the pass begins."""
     sampler = distributed()

@@ -135,7 +135,7 @@ class AnnouncedOrder:
             if self._batch_size is None:
                 yield self.placed(ids[first], tag)
             else:
-                yield IndexBatch(ids[first : first + size], self._ours.name, tag)
+                yield IndexBatch(ids[first : first + size], self._ours.identity, tag)
             if first == 0:
                 self.look_ahead(epoch + 2)
 
@@ -171,7 +171,7 @@ class AnnouncedOrder:
 
     def placed(self, index: int, tag: protocol.Tag) -> BatchIndex:
         """An index that stands there."""
-        return BatchIndex(index, IndexBatch([index], self._ours.name, tag), 0)
+        return BatchIndex(index, IndexBatch([index], self._ours.identity, tag), 0)
 
     def refresh(self, tag: protocol.Tag) -> protocol.Tag:
         """The same place, at a sidecar that has been started again, too. A closed order stays closed."""

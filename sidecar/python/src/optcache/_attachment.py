@@ -36,7 +36,7 @@ _holders: weakref.WeakValueDictionary[_Place, Attachment] = weakref.WeakValueDic
 
 def attachment_to(source: Union[Dataset, Store], loader: str) -> Union[Attachment, Unannounced]:
     if isinstance(source, Store) and not source.available():
-        return Unannounced(source.name)
+        return Unannounced(source.identity)
     return Attachment(source, loader)
 
 
@@ -51,8 +51,8 @@ def place_after(place: protocol.Tag, batch: Any) -> protocol.Tag:
 class Unannounced:
     """Stands for an Attachment where no sidecar keeps what the loader reads."""
 
-    def __init__(self, dataset: str) -> None:
-        self._name = dataset
+    def __init__(self, identity: str) -> None:
+        self._identity = identity
 
     def placed(
         self,
@@ -61,7 +61,7 @@ class Unannounced:
         samples: Optional[list[int]],
         ends: Optional[list[int]] = None,
     ) -> IndexBatch:
-        return IndexBatch(indices, self._name, place, samples, ends)
+        return IndexBatch(indices, self._identity, place, samples, ends)
 
     def after(self, place: protocol.Tag, batch: Any) -> protocol.Tag:
         return place_after(place, batch)
@@ -135,7 +135,7 @@ class Attachment:
         ends: Optional[list[int]] = None,
     ) -> IndexBatch:
         """A batch that stands at that place; the arguments are those of IndexBatch."""
-        return IndexBatch(indices, self._dataset.name, place, samples, ends)
+        return IndexBatch(indices, self._dataset.identity, place, samples, ends)
 
     def after(self, place: protocol.Tag, batch: Any) -> protocol.Tag:
         """The place behind a batch that stands there."""

@@ -22,7 +22,7 @@ Sample = Union[memoryview, bytes]
 class Named(Protocol):
     """What a batch may be of: a Dataset, or a Store."""
 
-    name: str
+    identity: str
 
 
 # The batch that this thread iterates over, and which of its samples those of the present index are.
@@ -44,7 +44,7 @@ def current_samples(dataset: Dataset, indices: Sequence[int]) -> Optional[list[S
     them.
     """
     batch: Optional[IndexBatch] = getattr(_current, "batch", None)
-    if batch is None or batch.samples is None or batch.dataset != dataset.name:
+    if batch is None or batch.samples is None or batch.dataset != dataset.identity:
         return None
     begin, end = _current.at, _current.end
     try:
@@ -63,7 +63,7 @@ def current_samples(dataset: Dataset, indices: Sequence[int]) -> Optional[list[S
 def current_tag(dataset: Named, indices: Sequence[int]) -> Optional[Tag]:
     """The place of these samples, if they are this thread's whole batch."""
     batch: Optional[IndexBatch] = getattr(_current, "batch", None)
-    if batch is None or batch.dataset != dataset.name or batch.samples is None:
+    if batch is None or batch.dataset != dataset.identity or batch.samples is None:
         return None
     if batch.samples != list(indices):  # of whatever kind they are: an array is compared in its own way
         return None
@@ -74,10 +74,10 @@ def current_tag(dataset: Named, indices: Sequence[int]) -> Optional[Tag]:
 def with_places(dataset: Named, indices: Sequence[int]) -> Sequence[int]:
     """The indices, each with its place, if they are a batch of that dataset or this thread's whole one."""
     tag = None if isinstance(indices, IndexBatch) else current_tag(dataset, indices)
-    return indices if tag is None else IndexBatch(indices, dataset.name, tag)
+    return indices if tag is None else IndexBatch(indices, dataset.identity, tag)
 
 
-def place_of(name: str, index: int) -> Optional[Tag]:
+def place_of(identity: str, index: int) -> Optional[Tag]:
     """The place of an index of that dataset, if it knows its own, or this thread's batch is at it."""
     batch: Any = getattr(_current, "batch", None)
     at: int = getattr(_current, "at", 0)
@@ -85,7 +85,7 @@ def place_of(name: str, index: int) -> Optional[Tag]:
         batch, at = index._batch, index._at
     elif batch is None or at >= len(batch.samples) or batch.samples[at] != index:
         return None
-    return batch.tag._replace(first=batch.tag.first + at) if batch.dataset == name else None
+    return batch.tag._replace(first=batch.tag.first + at) if batch.dataset == identity else None
 
 
 class IndexBatch(_IntList):
@@ -100,7 +100,7 @@ class IndexBatch(_IntList):
     forgets what they remember, the dataset under it asks `current` instead.
 
     Attributes:
-        dataset: name of the dataset that the indices are of, or the samples.
+        dataset: identity of the dataset that the indices are of, or the samples.
         tag: the place of the first.
         samples: what the indices stand for; None: themselves. Given as well where they are of another
             type than int, which they keep.
@@ -212,6 +212,6 @@ class BatchIndex(int):
 
     def sample(self, dataset: Dataset) -> Optional[Sample]:
         """The sample, with its whole batch; None if it is to be read alone."""
-        if self._batch.dataset != dataset.name:
+        if self._batch.dataset != dataset.identity:
             return None
         return self._batch.sample(dataset, self._at)

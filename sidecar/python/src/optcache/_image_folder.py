@@ -208,7 +208,7 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
         index = self._in_data(index)
         if self.kept is None:
             return self._make(int(index), self.data[index])
-        at, tag = resolve(index, len(self.data), self.kept.name), place_of(self.kept.name, index)
+        at, tag = resolve(index, len(self.data), self.kept.name), place_of(self.kept.identity, index)
         value: tuple[Any, Any] = self.kept.get(at, tag, lambda: self._make(at, self.data[at]))
         return value
 

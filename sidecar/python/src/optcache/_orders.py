@@ -67,7 +67,7 @@ def _under(outer: Any, sources: dict[str, Source]) -> Optional[_Ids]:
     if own is None:
         return None
     source, chosen = own
-    source = sources.setdefault(source.name, source)
+    source = sources.setdefault(source.identity, source)
     before = itertools.takewhile(lambda it: it is not source, sources.values())
     first = sum(map(len, before))
     if chosen is None:

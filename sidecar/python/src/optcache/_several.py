@@ -80,7 +80,7 @@ class Attachments:
     """
 
     def __init__(self, several: Several, loader: str) -> None:
-        self._names = [source.name for source in several.sources]
+        self._identities = [source.identity for source in several.sources]
         self._ends = list(itertools.accumulate(map(len, several.sources)))
         firsts = [0, *self._ends]
         self._parts = [
@@ -124,8 +124,8 @@ class Attachments:
             where.append((number, len(of_parts[number])))
             of_parts[number].append(sample - first)
         parts = [
-            IndexBatch(ids, name, place, ids)
-            for ids, name, place in zip(of_parts, self._names, places)
+            IndexBatch(ids, identity, place, ids)
+            for ids, identity, place in zip(of_parts, self._identities, places)
         ]
         return MixedBatch(indices, parts, where)
 

@@ -29,6 +29,7 @@ class Store:
 
     Attributes:
         name: of the samples, in the sidecar.
+        identity: as of a Dataset.
         goes_on_alone: as of a Dataset.
         wait: as of a Dataset.
     """
@@ -61,14 +62,17 @@ class Store:
         self._told: set[str] = set()  # what the log has been told
         self._reset()
         self._endpoint: Optional[Endpoint] = None
+        at = ""
         try:
             self._endpoint = endpoint_at(socket)
+            at = self._endpoint.path
             with_patience(self._endpoint, lambda: self._open(self.endpoint.channel()))
         except SidecarUnavailableError as why:
             self._alone(str(why))
         except OptcacheError as why:
             self._endpoint = None
             self._alone(str(why))
+        self.identity = f"{at} computed/{self._key}"
 
     def _reset(self) -> None:
         self._lock = threading.Lock()

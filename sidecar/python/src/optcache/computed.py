@@ -163,7 +163,7 @@ class Keeper:
             *owner, index = args
             store = store_of(owner[0] if owner else None)
             at = resolve(index, len(store), store.name)
-            return store.get(at, place_of(store.name, index), lambda: function(*owner, at))
+            return store.get(at, place_of(store.identity, index), lambda: function(*owner, at))
 
         get.store_of = store_of  # type: ignore[attr-defined]
         get.stats = lambda owner=None: stats_of(store_of(owner))  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ class Computed:
 
     def __getitem__(self, index: int) -> Any:
         at = resolve(index, len(self._store), self._store.name)
-        tag = place_of(self._store.name, index)
+        tag = place_of(self._store.identity, index)
         return self._store.get(at, tag, lambda: self._dataset[at])
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:

@@ -60,6 +60,7 @@ class Dataset(_Base):
 
     Attributes:
         name: the dataset's full name.
+        identity: tells it from other datasets, also those of this name that other sidecars serve.
         endpoint: the sidecar.
         transform: as given.
         kept: where what `transform` makes is kept; None: nowhere.
@@ -114,6 +115,7 @@ class Dataset(_Base):
         self.notice = ""
         self._digest = self.manifest.digest
         self.name = self.manifest.name
+        self.identity = f"{self.endpoint.path} {self.version}"
         # The files are those of one dataset; others may have the same paths.
         root = os.environ.get("OPTCACHE_FALLBACK_ROOT") or ""
         given = bool(root) and usual in (self._wanted, self.name)
@@ -147,7 +149,7 @@ class Dataset(_Base):
         make = self.transform
         if self.kept is None:
             return make(self._sample(index))
-        at, tag = resolve(index, len(self), self.name), place_of(self.kept.name, index)
+        at, tag = resolve(index, len(self), self.name), place_of(self.kept.identity, index)
         return self.kept.get(at, tag, lambda: make(self._sample(at)))
 
     def _sample(self, index: int) -> Sample:
@@ -172,7 +174,7 @@ class Dataset(_Base):
 
     def _batch(self, indices: Sequence[int]) -> list[Any]:
         if isinstance(indices, IndexBatch):
-            ours = indices.dataset == self.name and indices.stands_for_itself()
+            ours = indices.dataset == self.identity and indices.stands_for_itself()
             return self._samples(indices, indices.tag if ours else None)
         tag = current_tag(self, indices)
         samples = current_samples(self, indices) if tag is None else None
@@ -283,6 +285,7 @@ class Dataset(_Base):
         self.name = self._wanted = state["name"]
         self._copy = state["copy"]
         self._digest = state["digest"]
+        self.identity = f"{self.endpoint.path} {self.version}"
         self.notice = state["notice"]
         self._served = state["served"]
         self._source = state["source"]
