@@ -26,6 +26,7 @@ from torch.utils.data import (  # noqa: E402
 from torch.utils.data.distributed import DistributedSampler  # noqa: E402
 
 import optcache  # noqa: E402
+from optcache._several import Attachments  # noqa: E402
 from optcache._sidecar_stats import SidecarStats, added  # noqa: E402
 from optcache.torch import attach  # noqa: E402
 
@@ -149,6 +150,22 @@ def test_each_dataset_is_told_its_part(two: Two, kind: str, workers: int) -> Non
         assert (told["rank"], told["world"]) == ((1, 2) if kind == "distributed" else (0, 1))
         # Two passes ahead, and each list once.
         assert [trace["pass"] for trace in server.of("trace")] == [3, 4, 5, 6, 7]
+
+
+def test_a_list_is_split_once(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all datasets together, and not again where it was told ahead."""
+    split = Attachments._split
+    lists: list[list[int]] = []
+
+    def counted(self: Attachments, ids: Any) -> Any:
+        lists.append(list(ids))
+        return split(self, ids)
+
+    monkeypatch.setattr(Attachments, "_split", counted)
+    loader = attach(of(two.both, sampler=SAMPLERS["random"]()))
+    for _ in range(3):
+        read(loader)
+    assert [ids for ids in lists if ids] == lists_of("random", 5)
 
 
 @pytest.mark.parametrize("workers", [0, 1])

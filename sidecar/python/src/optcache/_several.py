@@ -20,6 +20,9 @@ from .dataset import Dataset
 Source = Union[Dataset, Store]
 
 Places = tuple[protocol.Tag, ...]  # one for each source
+Split = list["array.array[int]"]  # samples of each source
+
+_LISTS_KEPT = 3  # of the present pass and two that follow
 
 
 class Several:
@@ -43,35 +46,14 @@ class Several:
 
 
 class _Part:
-    """One of the sources, and its samples among all."""
+    """One of the sources."""
 
-    def __init__(self, source: Source, loader: str, first: int) -> None:
+    def __init__(self, source: Source, loader: str) -> None:
         self.attachment = attachment_to(source, loader)
-        self._first = first
         self._size = len(source)
 
     def recipe(self, recipe: protocol.Recipe) -> protocol.Recipe:
         return dataclasses.replace(recipe, size=self._size, pass_reads=0)
-
-    def of(self, ids: Iterable[int]) -> array.array[int]:
-        """Those of this source, as its own numbers."""
-        first, end = self._first, self._first + self._size
-        return array.array("I", [index - first for index in ids if first <= index < end])
-
-    def of_pass(self, what: protocol.Pass, reads: Optional[int]) -> protocol.Pass:
-        """What a pass reads of this source, if it reads so much; None: its whole list."""
-        if what.trace is None:
-            return protocol.Pass(what.epoch, 0, 0)
-        ids = what.trace[:reads]
-        now = self.of(ids[what.start : what.start + what.length])
-        return protocol.Pass(
-            what.epoch,
-            start=len(self.of(ids[: what.start])),
-            length=len(now),
-            crc=order_crc(now),
-            trace=self.of(ids),
-            ahead=tuple(self.of(following[:reads]) for following in what.ahead),
-        )
 
 
 class Attachments:
@@ -82,10 +64,8 @@ class Attachments:
     def __init__(self, several: Several, loader: str) -> None:
         self._identities = [source.identity for source in several.sources]
         self._ends = list(itertools.accumulate(map(len, several.sources)))
-        firsts = [0, *self._ends]
-        self._parts = [
-            _Part(source, loader, first) for source, first in zip(several.sources, firsts)
-        ]
+        self._parts = [_Part(source, loader) for source in several.sources]
+        self._split_last: list[tuple[array.array[int], Split]] = []  # lists, and what each is
 
     def attach(self, recipe: protocol.Recipe) -> None:
         """Raises as that of an Attachment; then none is attached."""
@@ -97,11 +77,44 @@ class Attachments:
             raise
 
     def begin(self, recipe: protocol.Recipe, what: protocol.Pass) -> Places:
-        reads = recipe.pass_reads or None
+        passes = self._of_pass(what, recipe.pass_reads or None)
         return tuple(
-            part.attachment.begin(part.recipe(recipe), part.of_pass(what, reads))
-            for part in self._parts
+            part.attachment.begin(part.recipe(recipe), own)
+            for part, own in zip(self._parts, passes)
         )
+
+    def _of_pass(self, what: protocol.Pass, reads: Optional[int]) -> list[protocol.Pass]:
+        """What a pass reads of each source, if it reads so much; None: its whole list."""
+        if what.trace is None:
+            return [protocol.Pass(what.epoch, 0, 0) for _ in self._parts]
+        ids = what.trace[:reads]
+        traces = self._split_once(ids)
+        ahead = [self._split_once(following[:reads]) for following in what.ahead]
+        begins = list(map(len, self._split(ids[: what.start])))
+        whole = what.start == 0 and what.length >= len(ids)
+        nows = traces if whole else self._split(ids[what.start : what.start + what.length])
+        return [
+            protocol.Pass(what.epoch, begin, len(now), order_crc(now), trace, following)
+            for begin, now, trace, following in zip(
+                begins, nows, traces, zip(*ahead) if ahead else itertools.repeat(())
+            )
+        ]
+
+    def _split_once(self, ids: array.array[int]) -> Split:
+        """A list that was split a short while ago, as one that was told ahead, is not split again."""
+        found = next((it for it in self._split_last if it[0] == ids), None)
+        found = found or (ids, self._split(ids))
+        self._split_last = [*(it for it in self._split_last if it is not found), found][-_LISTS_KEPT:]
+        return found[1]
+
+    def _split(self, ids: Iterable[int]) -> Split:
+        """Those of each source, as its own numbers."""
+        parts = [array.array("I") for _ in self._ends]
+        firsts = [0, *self._ends]
+        for index in ids:
+            number = bisect_right(self._ends, index)
+            parts[number].append(index - firsts[number])
+        return parts
 
     def refresh(self, recipe: protocol.Recipe, places: Places) -> Places:
         return tuple(
@@ -139,12 +152,11 @@ class Attachments:
 
     def look_ahead(self, recipe: protocol.Recipe, ids: array.array[int]) -> None:
         ids = ids[: recipe.pass_reads or None]
-        for part in self._parts:
-            part.attachment.look_ahead(part.recipe(recipe), part.of(ids))
+        for part, own in zip(self._parts, self._split_once(ids)):
+            part.attachment.look_ahead(part.recipe(recipe), own)
 
     def follow(self, recipe: protocol.Recipe, places: Places, ids: list[int]) -> None:
-        for part, place in zip(self._parts, places):
-            own = part.of(ids)
+        for part, place, own in zip(self._parts, places, self._split(ids)):
             if own:
                 part.attachment.follow(part.recipe(recipe), place, list(own))
 
