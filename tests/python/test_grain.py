@@ -7,6 +7,7 @@ import pickle
 import random
 import re
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, Optional
@@ -179,6 +180,49 @@ def test_a_read_beside_the_loop_begins_no_epoch(data: optcache.Dataset, server: 
     assert len(server.of("pass")) == 1
     assert epochs_of(server) == [list(range(SIZE))]
     assert [get["stream"] for get in server.of("get")].count(0) == 1
+
+
+def test_the_first_read_waits_for_the_first_list_alone(
+    data: optcache.Dataset, server: Server, contents: list[bytes]
+) -> None:
+    class Keys(list[int]):
+        def _getitems(self, numbers: range) -> list[int]:
+            assert numbers.start == 0 or drawn.wait(10), "the first read waits"
+            return [self[number] for number in numbers]
+
+    drawn = threading.Event()
+    sampler = index_sampler(4)
+    keys = sampler._record_keys = Keys(sampler._record_keys)
+    source = DataSource(data, sampler)
+    assert loop(source, sampler, 0, SIZE) == [contents[key] for key in keys[:SIZE]]
+    assert [told["pass"] for told in server.of("trace")] == [3]
+    drawn.set()
+    server.wait_for("trace", count=3)
+    loop(source, sampler, SIZE, 4 * SIZE)
+    assert [told["pass"] for told in server.of("trace")] == [3, 4, 5, 6]
+
+
+def test_a_loop_that_was_left_early_begins_again(data: optcache.Dataset, server: Server) -> None:
+    """Within the places that threads may read out of order: a place is read once in a pass."""
+    sampler = index_sampler(1)
+    source = DataSource(data, sampler)
+    for _ in range(4):
+        loop(source, sampler, 0, 30)
+    assert len(server.of("pass")) == 4
+    assert epochs_of(server) == 4 * [list(range(30))]
+
+
+def test_loops_after_one_that_went_on_in_a_short_epoch(
+    data: optcache.Dataset, server: Server
+) -> None:
+    """Which read less than the epoch: what is left of it is not the next loop's."""
+    sampler = index_sampler(1)
+    source = DataSource(data, sampler)
+    loop(source, sampler, 120, SIZE)
+    for _ in range(2):
+        loop(source, sampler, 0, SIZE)
+    assert [begun["start"] for begun in server.of("pass")] == [120 - 32, 0, 0]
+    assert epochs_of(server) == [list(range(120, SIZE)), *2 * [list(range(SIZE))]]
 
 
 def test_the_lists_ahead_are_told_once(data: optcache.Dataset, server: Server) -> None:

@@ -23,6 +23,10 @@ log = logging.getLogger("optcache")
 
 # Threads read out of order: an epoch begins at most this many reads before the end of the one before.
 _EARLY_MAX = 1024
+# Where keys say their places, not more than a share of the epoch: what a loop that begins again reads
+# first is not of the one before. The threads of grain are 16 by default.
+_EARLY_SHARE = 8
+_EARLY_LEAST = 32
 
 
 class DataSource:
@@ -62,6 +66,7 @@ class DataSource:
         self._next: Optional[_Epoch] = None
         self._next_number = 0
         self._passes: list[_Pass] = []  # where keys say their places: the last ones, in order
+        self._looking = False  # a thread draws lists of epochs that follow
         self._warned = False  # of reads outside the order
 
     def __len__(self) -> int:
@@ -87,28 +92,46 @@ class DataSource:
             if present is self._passes[-1]:
                 present.tag = order.refresh(present.tag._replace(first=place))
             placed = order.placed(index, present.tag._replace(first=place))
-        if known is None:
-            self._look_ahead(order, number)
+            if known is None and not self._looking:
+                self._looking = True
+                threading.Thread(target=self._look_ahead, args=(order,), daemon=True).start()
         return placed
 
     def _begin(self, order: AnnouncedOrder, number: int, place: int) -> _Pass:
         """Threads read out of order, so a loop that goes on there may read some places before it, too."""
-        start = max(place - _EARLY_MAX, 0)
+        length = len(order.list_of(number) or ())
+        early = min(_EARLY_MAX, max(length // _EARLY_SHARE, _EARLY_LEAST))
+        start = max(place - early, 0)
         tag = order.begin(number, start, draws_ahead=False)
-        begun = _Pass(number, len(order.list_of(number) or ()), start, tag)
+        begun = _Pass(number, length, start, early, tag)
         kept = 1 + _EARLY_MAX // max(begun.left, 1)
         self._passes = [*self._passes[-kept:], begun]
         return begun
 
-    def _look_ahead(self, order: AnnouncedOrder, number: int) -> None:
-        """Tells the lists of the next two epochs. It takes long to draw them, so other threads read
-        meanwhile.
+    def _look_ahead(self, order: AnnouncedOrder) -> None:
+        """Tells the lists of the two epochs after the last that has begun. It takes long to draw them,
+        so no read waits for it: it has a thread of its own.
         """
-        for following in (number + 1, number + 2):
+        looked: Optional[_Pass] = None
+        while True:
+            with self._lock:
+                begun = self._passes[-1]
+                self._looking = begun is not looked
+                if not self._looking:
+                    return
+            looked = begun
+            try:
+                self._tell_following(order, begun)
+            except Exception as why:  # the read that begins that epoch says so
+                log.debug("lists of epochs after %d are not known: %s", begun.number, why)
+
+    def _tell_following(self, order: AnnouncedOrder, begun: _Pass) -> None:
+        for following in (begun.number + 1, begun.number + 2):
             order.list_of(following)
             with self._lock:
-                if self._passes[-1].number == number:
-                    order.look_ahead(following)
+                if self._passes[-1] is not begun:
+                    return
+                order.look_ahead(following)
 
     def _placed(self, order: AnnouncedOrder, index: int) -> int:
         with self._lock:
@@ -178,16 +201,19 @@ class DataSource:
 class _Pass:
     """Which places of an epoch were read."""
 
-    def __init__(self, number: int, length: int, start: int, tag: protocol.Tag) -> None:
+    def __init__(
+        self, number: int, length: int, start: int, early: int, tag: protocol.Tag
+    ) -> None:
         self.number = number
         self.left = length - start
         self.tag = tag
+        self._early = early
         self._front = start  # behind the last place that was read
         self._taken = bytearray(length)
 
     def reads(self, place: int) -> bool:
         """Is it this pass that reads that place, and not a later loop?"""
-        return self.left > 0 and place >= self._front - _EARLY_MAX
+        return self.left > 0 and place >= self._front - self._early and not self._taken[place]
 
     def take(self, place: int) -> None:
         self.left -= not self._taken[place]
