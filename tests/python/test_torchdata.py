@@ -164,6 +164,31 @@ def test_two_permutations_are_known_ahead(
     assert [trace["crc"] for trace in told[:3]] == [crc(sum(ids, [])) for ids in read]
 
 
+@pytest.mark.parametrize("kind", ["shuffle", "its own random"])
+def test_a_list_that_is_too_long_is_followed(
+    data: optcache.Dataset, server: Server, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("optcache._protocol.TRACE_MAX", SIZE - 1)
+    read = run(lambda told: loader_of(data, kind, told), True, True)
+    told = server.of("trace")
+    assert [it["crc"] for it in told] == [crc(batch) for epoch in read for batch in epoch]
+    whole = list(range(0, SIZE, BATCH))
+    firsts = [it["first"] for it in told]
+    assert firsts[: len(whole) + 3 + len(whole[3:])] == whole + whole  # it goes on after three
+
+
+def test_an_epoch_that_is_set_after_the_state_was_saved(
+    data: optcache.Dataset, server: Server
+) -> None:
+    """The loader made its iteration for the state, of the epoch of then."""
+    loader = loader_of(data, "distributed", True)
+    loader.state_dict()
+    read = [some(loader, epoch, 99) for epoch in (3, 4)]
+    for number in range(2):
+        is_told(server, read[number], number)
+    assert [begun["epoch"] for begun in server.of("pass")] == [0, 4]
+
+
 def test_a_permutation_of_a_subset(data: optcache.Dataset, server: Server) -> None:
     part = Subset(data, [7, 3, 50, 9, 10])
     loader = package.StatefulDataLoader(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any, Optional, Protocol
 
 import torch
+from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
 from ._known_orders import deals_of_torchdata, is_called
@@ -61,6 +63,8 @@ class DrawnOrder(TracedOrder):
         return what.rest(len(self.samples(self._list_now[:start]))), batches
 
     def _list(self, number: int, ahead: int) -> Optional[array.array[int]]:
+        if not 0 < Order._length(self) <= protocol.TRACE_MAX:
+            return None
         if ahead == 0:
             return self._as_list(self._list_now)
         while len(self._lists_ahead) < ahead:
@@ -81,6 +85,26 @@ class DrawnOrder(TracedOrder):
         return list(torch.randperm(size, generator=self._generator).tolist())
 
 
+def _epoch_of(begun: Any) -> Optional[int]:
+    """Of an iteration of torchdata's batch sampler that has drawn its list; None: that is drawn later."""
+    if not is_called(begun, "torchdata.stateful_dataloader", "_BatchSamplerIterator"):
+        return None
+    return int(begun.sampler.epoch) if type(begun.sampler) is DistributedSampler else None
+
+
+@contextlib.contextmanager
+def _at_epoch(begun: Any, epoch: Optional[int]) -> Iterator[None]:
+    """Its sampler is at that epoch for a moment."""
+    if epoch is None:
+        yield
+        return
+    now, begun.sampler.epoch = begun.sampler.epoch, epoch
+    try:
+        yield
+    finally:
+        begun.sampler.epoch = now
+
+
 class Teller(Protocol):
     """Announces iterations: StatefulBatchSampler."""
 
@@ -90,11 +114,14 @@ class Teller(Protocol):
 
 
 class AnnouncedIteration:
-    """The batches of an iteration of a batch sampler, which is announced when the first is asked for."""
+    """The batches of an iteration of a batch sampler, which is announced when the first is asked for: with
+    the epoch of when it was made, where its list is of then.
+    """
 
     def __init__(self, teller: Teller, begun: Any) -> None:
         self._teller = teller
         self._begun = begun
+        self._epoch = _epoch_of(begun)
         self._batches: Optional[Iterator[Any]] = None
 
     def __iter__(self) -> AnnouncedIteration:
@@ -103,7 +130,8 @@ class AnnouncedIteration:
     def __next__(self) -> Any:
         if self._batches is None:
             index = getattr(self._begun, "samples_yielded", 0)
-            self._batches = self._teller.announced(self._begun, index)
+            with _at_epoch(self._begun, self._epoch):
+                self._batches = self._teller.announced(self._begun, index)
         return next(self._batches)
 
 
