@@ -32,7 +32,7 @@ struct NodeDiskTest : testing::Test {
     return dir.Join("optcache/0000000000000abc/" + name);
   }
   void Write(cache::DiskTier& tier, SampleId id, std::vector<Status>& written) {
-    const auto bytes = std::make_shared<SampleBytes>(5000);
+    const auto bytes = std::make_shared<cache::SampleBytes>(5000);
     const cache::SegmentRecord record{
         .id = id, .length = 5000, .crc = Crc32c(bytes->bytes()), .kept_after = {}};
     const Status begun = tier.Write({{.record = record, .bytes = bytes}}, clock.Now(),
