@@ -12,10 +12,11 @@ Status NodeVisitors::Admit(ClientId client, wire::Message& message) {
   RETURN_IF_ERROR(door_.MaySay(client, message));
   if (door_.Find(client) == nullptr) return OkStatus();
   if (auto* get = std::get_if<wire::Get>(&message)) {
-    const bool reads_there = std::ranges::all_of(get->items, [&](const wire::ReadItem& item) {
-      return streams_.Reads(client, get->stream, item.pass);
-    });
-    if (!reads_there || !streams_.Reads(client, get->stream)) get->stream = 0;
+    // Who reads the last pass of all items reads all their passes.
+    PassNumber last = 0;
+    for (const wire::ReadItem& item : get->items)
+      last = std::max(last, item.pass);
+    if (!streams_.Reads(client, get->stream, last)) get->stream = 0;
   } else if (auto* put = std::get_if<wire::Put>(&message)) {
     if (!streams_.Reads(client, put->stream, put->item.pass)) put->stream = 0;
   }
