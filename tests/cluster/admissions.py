@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, Optional
 
-from cluster import network, settings
+from cluster import network, objects, settings
 from cluster.host import run
 from cluster.settings import Paths
 
@@ -79,8 +79,7 @@ def _run(order: dict[str, Any]) -> Tally:
         tally.asked += 1
         try:
             stored = client.create()
-            containers = stored.get("spec", {}).get("initContainers", [])
-            injected = any(container["name"] == "optcache-sidecar" for container in containers)
+            injected = objects.has_sidecar(stored)
             failure = "" if injected else stored.get("message", "admitted without a sidecar")
         except (OSError, http.client.HTTPException) as error:
             injected, failure = False, str(error)

@@ -199,3 +199,9 @@ def sleeping_pod(space: str, name: str, labels: Object, annotations: Object) -> 
 
 def names(items: Sequence[Object]) -> list[str]:
     return [str(item["metadata"]["name"]) for item in items]
+
+
+def has_sidecar(pod: Object) -> bool:
+    spec = pod.get("spec", {})
+    containers = [*spec.get("initContainers", []), *spec.get("containers", [])]
+    return any(container["name"] == "optcache-sidecar" for container in containers)

@@ -33,7 +33,7 @@ def train(workspace: Workspace, rollout: Rollout, plan: dict[str, Any], **enviro
     workspace.make_dataset(include=INCLUDE, cost={"perRequest": "0.0000004"})
     for job, seed in JOBS.items():
         variables = {**PACE, "SEED": str(seed), **environment}
-        workspace.start_training(job, pods=PODS, environment=variables)
+        workspace.start_injected_training(job, pods=PODS, environment=variables)
     rollout.wait_for_passes(2, START_SECONDS, len(JOBS))
 
 

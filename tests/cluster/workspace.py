@@ -18,6 +18,7 @@ from cluster.settings import REPOSITORY
 from cluster.training import Rank, StoreReads
 
 POD_SECONDS = 300.0
+INJECTED_TRIES = 3
 DATASET_SECONDS = 180.0
 SLOW_POLL_SECONDS = 1.0
 
@@ -158,6 +159,23 @@ class Workspace:
                 retries=retries,
             )
         )
+
+    def start_injected_training(self, name: str, *, pods: int, **options: Any) -> None:
+        """As `start_training`, for cases in which each pod must have a sidecar.
+
+        The API server admits a pod without one if the injector does not answer in time, as on a very busy
+        machine. Then the job is deleted and starts again.
+        """
+        for _ in range(INJECTED_TRIES):
+            self.start_training(name, pods=pods, **options)
+            wait_until(lambda: len(self.pods(name)) == pods, f"{pods} pods of {self.name}/{name}", POD_SECONDS)
+            without = [pod["metadata"]["name"] for pod in self.pods(name) if not objects.has_sidecar(pod)]
+            if not without:
+                return
+            print(f"{self.name}/{name} starts again: the API server injected no sidecar into {without}")
+            words = ("delete", f"job/{name}", f"--namespace={self.name}", "--cascade=foreground")
+            self.cluster.kubectl(*words, f"--timeout={POD_SECONDS:.0f}s", seconds=POD_SECONDS + 30)
+        raise ClusterError(f"{self.name}/{name}: {INJECTED_TRIES} times a pod started without a sidecar")
 
     def pods(self, job: str) -> list[Object]:
         items: list[Object] = self.get("pods", f"--selector=batch.kubernetes.io/job-name={job}")["items"]
