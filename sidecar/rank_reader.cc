@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "handoff/layout.h"
 #include "sampler/recipe_text.h"
 
 namespace optcache::sidecar {
@@ -159,10 +160,11 @@ Status RankReader::TakeTrace(PassNumber pass, std::uint64_t first, std::uint64_t
             fmt::format("a list of pass {} came in pass {}: only those that follow soon are taken",
                         pass, present)};
   }
-  if (length > kTraceMax || first + ids.size() > (length == 0 ? kTraceMax : length)) {
+  if (length > handoff::kMaxTraceIds ||
+      first + ids.size() > (length == 0 ? handoff::kMaxTraceIds : length)) {
     return {Code::kInvalidArgument,
             fmt::format("a list of {} ids has some from index {} on: at most {} are taken", length,
-                        first, kTraceMax)};
+                        first, handoff::kMaxTraceIds)};
   }
   if (length == 0) {
     if (Pass* const growing = Find(pass)) return growing->Append(first, ids);

@@ -51,7 +51,6 @@ struct Attachment {
 class RankReader {
  public:
   static constexpr PassNumber kTracesAhead = 1;
-  static constexpr std::uint64_t kTraceMax = 1ULL << 26U;  // ids
 
   RankReader(Attachment attachment, ClientId owner)
       : attachment_(std::move(attachment)), owner_(owner), usual_end_(attachment_.pass_reads) {}

@@ -87,7 +87,8 @@ inline constexpr std::size_t kMaxStringBytes = 4096;
 inline constexpr std::size_t kMaxPutBytes = kMaxRequestBytes - 24;  // in one part of a value
 inline constexpr std::size_t kMaxIds = 65'536;
 inline constexpr std::size_t kMaxReleases = 65'536;
-inline constexpr std::size_t kMaxWaitingGets = 64;  // of a connection
+inline constexpr std::uint64_t kMaxTraceIds = 1ULL << 26U;  // of a rank's list of one pass
+inline constexpr std::size_t kMaxWaitingGets = 64;          // of a connection
 inline constexpr std::size_t kMaxClients = 4096;
 inline constexpr ByteCount kMaxQueuedBytes = 1_MiB;  // then the client is not read from
 

@@ -2,16 +2,15 @@
 // writes and reads the same files (tests/python/test_protocol_golden.py): neither side can change
 // alone. UPDATE_GOLDEN=1 writes them.
 
-#include <cstdlib>
 #include <map>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "base/files.h"
 #include "handoff/codec.h"
 #include "sampler/recipe.h"
-#include "support/source_dir.h"
+#include "support/golden_file.h"
+#include "support/hex.h"
 
 namespace optcache::handoff {
 namespace {
@@ -113,6 +112,7 @@ std::string Constants() {
       {"from_first_pass", kFromFirstPass},
       {"ids_max", kMaxIds},
       {"releases_max", kMaxReleases},
+      {"trace_max", kMaxTraceIds},
       {"string_max", kMaxStringBytes},
       {"put_max", kMaxPutBytes},
       {"kind_arena", static_cast<std::uint64_t>(EntryKind::kArena)},
@@ -136,32 +136,9 @@ std::string Constants() {
   return text;
 }
 
-// As tests/golden/wire has them: the header on a line of its own, then 16 bytes a line.
-std::string Hex(ByteSpan bytes) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const auto value = std::to_integer<unsigned>(bytes[i]);
-    text += kDigits[value / 16];
-    text += kDigits[value % 16];
-    text += i % 16 == 15 || i + 1 == bytes.size() ? '\n' : ' ';
-  }
-  return text;
-}
-
-void ExpectGolden(const std::string& file, const std::string& text) {
-  const std::string path = InRepository("tests/golden/handoff/") + file;
-  if (std::getenv("UPDATE_GOLDEN") != nullptr) {
-    ASSERT_TRUE(WriteFileAtomically(path, text).ok());
-  }
-  const auto golden = ReadFile(path, 1_MiB);
-  ASSERT_TRUE(golden.has_value()) << golden.error().ToString();
-  EXPECT_EQ(text, *golden) << path;
-}
-
 TEST(GoldenHandoff, FramesAreThoseOfTheFiles) {
   for (const auto& [name, frame] : Frames())
-    ExpectGolden(name + ".hex", Hex(frame));
+    ExpectGolden(Hex(frame), "handoff/" + name + ".hex");
 }
 
 TEST(GoldenHandoff, SamplesAreThoseOfTheFile) {
@@ -174,11 +151,11 @@ TEST(GoldenHandoff, SamplesAreThoseOfTheFile) {
   FrameBytes frame;
   for (const Piece& piece : *pieces)
     frame.insert(frame.end(), piece.bytes().begin(), piece.bytes().end());
-  ExpectGolden("samples.hex", Hex(frame));
+  ExpectGolden(Hex(frame), "handoff/samples.hex");
 }
 
 TEST(GoldenHandoff, LimitsAreThoseOfTheFile) {
-  ExpectGolden("constants.txt", Constants());
+  ExpectGolden(Constants(), "handoff/constants.txt");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "sidecar/reader_table.h"
 
+#include "handoff/layout.h"
 #include "sampler/id_list.h"
 #include "sidecar/stream_name.h"
 #include "unit/sidecar/fakes.h"
@@ -479,7 +480,7 @@ TEST_F(TracedReaderTest, RefusesListsThatCannotBe) {
   EXPECT_EQ(code(3, 0, 2), Code::kInvalidArgument) << "far ahead";
   EXPECT_EQ(code(0, 2, 4), Code::kInvalidArgument) << "without its beginning";
   EXPECT_EQ(code(0, 0, 1), Code::kInvalidArgument) << "longer than it says";
-  EXPECT_EQ(code(0, 0, RankReader::kTraceMax + 1), Code::kInvalidArgument);
+  EXPECT_EQ(code(0, 0, handoff::kMaxTraceIds + 1), Code::kInvalidArgument);
   EXPECT_EQ(code(0, 0, 0), Code::kInvalidArgument) << "grows before the pass";
   EXPECT_EQ(readers_.TakeTrace(id, 0, 0, 1, std::vector<SampleId>{10}).code(),
             Code::kInvalidArgument)

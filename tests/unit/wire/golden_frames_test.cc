@@ -1,14 +1,13 @@
 // The frames of versions 1 to 4, byte by byte: a change here is a change of the protocol.
 // UPDATE_GOLDEN=1 writes the files anew.
 
-#include <cstdlib>
 #include <map>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "base/files.h"
-#include "support/source_dir.h"
+#include "support/golden_file.h"
+#include "support/hex.h"
 #include "wire/codec.h"
 
 namespace optcache::wire {
@@ -95,21 +94,6 @@ std::map<std::string, Message> Examples() {
   };
 }
 
-std::string Hex(ByteSpan bytes) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const auto value = std::to_integer<unsigned>(bytes[i]);
-    text += kDigits[value / 16];
-    text += kDigits[value % 16];
-    // The header stands on two lines of 16 and 12 bytes.
-    const bool end_of_line =
-        i < kHeaderBytes ? i == 15 || i == kHeaderBytes - 1 : (i - kHeaderBytes) % 16 == 15;
-    text += end_of_line || i + 1 == bytes.size() ? '\n' : ' ';
-  }
-  return text;
-}
-
 std::vector<std::byte> Unhex(const std::string& text) {
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; i + 1 < text.size(); i += 3) {
@@ -121,16 +105,11 @@ std::vector<std::byte> Unhex(const std::string& text) {
 TEST(GoldenFrames, AreWrittenAndReadAsEver) {
   for (const auto& [name, message] : Examples()) {
     SCOPED_TRACE(name);
-    const std::string path = InRepository("tests/golden/wire/") + name + ".hex";
     std::vector<std::byte> frame;
     EXPECT_TRUE(AppendFrame(0x01020304, message, CarriesPayload(message) ? 9 : 0, frame).ok());
-    if (std::getenv("UPDATE_GOLDEN") != nullptr) {
-      ASSERT_TRUE(WriteFileAtomically(path, Hex(frame)).ok());
-    }
-    const auto golden = ReadFile(path, 1_MiB);
-    ASSERT_TRUE(golden.has_value()) << golden.error().ToString();
-    EXPECT_EQ(Hex(frame), *golden);
-    const auto decoded = DecodeFrame(Unhex(*golden));
+    const std::string text = Hex(frame, kHeaderBytes);
+    ExpectGolden(text, "wire/" + name + ".hex");
+    const auto decoded = DecodeFrame(Unhex(text));
     ASSERT_TRUE(decoded.has_value()) << decoded.error().ToString();
     EXPECT_EQ(std::get<Frame>(*decoded).message, message);
   }

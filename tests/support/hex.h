@@ -1,0 +1,26 @@
+#pragma once
+
+// Frames as golden files have them: bytes in hexadecimal, 16 a line, the header on lines of its
+// own.
+
+#include <cstddef>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace optcache {
+
+inline std::string Hex(ByteSpan bytes, std::size_t header = 16) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto value = std::to_integer<unsigned>(bytes[i]);
+    text += kDigits[value / 16];
+    text += kDigits[value % 16];
+    const std::size_t in_part = i < header ? i : i - header;
+    text += in_part % 16 == 15 || i + 1 == header || i + 1 == bytes.size() ? '\n' : ' ';
+  }
+  return text;
+}
+
+}  // namespace optcache
