@@ -144,6 +144,7 @@ test_long_part() {
     1)
       # Alone each of the two takes an hour: ./dev test --long -k chaos.
       export OPTCACHE_CHAOS_SECONDS=${OPTCACHE_CHAOS_SECONDS:-300}
+      export OPTCACHE_CHAOS_WAIT_SECONDS=${OPTCACHE_CHAOS_WAIT_SECONDS:-30} # a build goes on beside it
       test_on_loopback --order "$TEST_SEED"
       step "tests with S3" test_s3 --order "$TEST_SEED"
       step "API server" test_api_server

@@ -270,7 +270,7 @@ CRASHES = re.compile(r".*(?:CHECK failed|Sanitizer|runtime error:|terminate call
 
 def crashes(chaos: Chaos) -> Iterator[str]:
     """Lines of the logs that only a fault of our own can write."""
-    for machine in range(chaos.machines):
-        for process in Fault(MACHINE, KILLED, machine).processes:
-            for line in CRASHES.findall(chaos.cluster.log_of(process)):
-                yield f"{process}: {line}"
+    machines = [Fault(MACHINE, KILLED, machine) for machine in range(chaos.machines)]
+    for process in [COORDINATOR, *(name for fault in machines for name in fault.processes)]:
+        for line in CRASHES.findall(chaos.cluster.log_of(process)):
+            yield f"{process}: {line}"

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from harness.chaos import COORDINATOR
 from harness.errors import HarnessError
 from harness.processes import POLL_SECONDS, last_lines, stop, wait_for_end, wait_until
 
@@ -191,7 +192,9 @@ class Cluster:
         return self._said(rf"machine {machine} .*\nexport .*\nexport AWS_ENDPOINT_URL_S3=(\S+)")
 
     def log_of(self, process: str) -> str:
-        """What it and its forerunners in the same state folder wrote."""
+        """What it and its forerunners in the same state folder wrote; of COORDINATOR, `optcache up`."""
+        if process == COORDINATOR:
+            return self._log.read_text(errors="replace")
         return (self._options.state / "logs" / f"{process}.log").read_text(errors="replace")
 
     def metrics_of(self, process: str) -> Metrics:

@@ -86,7 +86,9 @@ class TcpCluster:
         """At the same address. It knows the dataset, and learns the rest from the nodes."""
         host = self._hosts[COORDINATOR]
         with host.entered():
-            self._coordinator = TcpCoordinator(self._programs, f"{host.address}:{PORT}")
+            self._coordinator = TcpCoordinator(
+                self._programs, self._log(COORDINATOR), f"{host.address}:{PORT}"
+            )
         self._coordinator.publish(self._manifest, self._budget.memory * len(self._machines))
 
     def cut(self, part: str, other: str) -> AbstractContextManager[None]:

@@ -13,32 +13,42 @@ from pathlib import Path
 from typing import Any
 
 from harness.cluster_side import Process
+from harness.errors import HarnessError
 from harness.ports import free_port
-from harness.processes import wait_until
+from harness.processes import last_lines, wait_until
 from harness.store import LISTING, Store
 
 NAME = "default/images"
 
 
 class TcpCoordinator:
-    """Of one dataset, NAME, from construction to `close`; by default at any port of 127.0.0.1."""
+    """Of one dataset, NAME, from construction to `close`; by default at any port of 127.0.0.1.
 
-    def __init__(self, programs: Path, address: str = "127.0.0.1:0") -> None:
-        self._process = subprocess.Popen(
-            [programs / "coordinator_test_server", address],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+    It adds to `log`.
+    """
+
+    def __init__(self, programs: Path, log: Path, address: str = "127.0.0.1:0") -> None:
+        self._log = log
+        with open(log, "ab") as output:
+            self._process = subprocess.Popen(
+                [programs / "coordinator_test_server", address],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+            )
         self.pid = self._process.pid
         self.url = self._answer("url")
 
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        assert self._process.wait() == 0
+        if status := self._process.wait():
+            raise self._ended(status)
 
     def kill(self) -> None:
+        """HarnessError if it had ended by itself."""
+        if (status := self._process.poll()) is not None:
+            raise self._ended(status)
         self._process.kill()
         self._process.wait()
 
@@ -52,6 +62,9 @@ class TcpCoordinator:
     def status(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self.url}/v1/status", timeout=60) as answer:
             return dict(json.load(answer))
+
+    def _ended(self, status: int) -> HarnessError:
+        return HarnessError(f"the coordinator ended with status {status}:\n{last_lines(self._log)}")
 
     def _answer(self, what: str) -> str:
         assert self._process.stdout is not None
@@ -84,7 +97,7 @@ class TcpMachine:
         self._capacity = capacity
         self._processes: list[Process] = []
         self._sockets: list[Path] = []
-        self._coordinator = TcpCoordinator(programs)
+        self._coordinator = TcpCoordinator(programs, folder / "coordinator.log")
         self.control = self._coordinator.url
         self._address = f"127.0.0.1:{free_port()}"
         self.node = self._start_node()

@@ -141,7 +141,7 @@ def soak(
             *chaos.troubles,
             *wrong_deaths(chaos),
             *crashes(chaos),
-            *waits.too_long(chaos.spans, records),
+            *waits.too_long(chaos.spans, records, waits.limit_seconds()),
             *watch.excess(dataset),
         ]
 
