@@ -28,8 +28,8 @@ test_sanitized() {
   counted "$preset-$1" ctest --preset "$preset" -j "$tests_at_once" -L "^($labels)\$"
 }
 
-# The programs as processes that are killed, frozen, lied to and left alone. What a sanitizer finds ends a
-# program, which training survives: so its reports are looked for, too.
+# The programs as processes that are killed, frozen, lied to and left alone, and two minutes of the soak. What a
+# sanitizer finds ends a program, which training survives: so its reports are looked for, too.
 test_sanitized_programs() {
   local reports=$PWD/build/asan/reports
   compile asan "${local_programs[@]/%//all}" tests/support/all
@@ -37,8 +37,10 @@ test_sanitized_programs() {
   mkdir -p "$reports"
   use_programs asan
   ASAN_OPTIONS=log_path=$reports/asan UBSAN_OPTIONS=log_path=$reports/ubsan:print_stacktrace=1 \
+    OPTCACHE_CHAOS_SECONDS=120 OPTCACHE_CHAOS_WAIT_SECONDS=60 \
     counted asan-programs "$python" -m pytest -q -rs -p no:cacheprovider -p harness.rings -n "$jobs" \
-    tests/integration/test_{bad_input,garbage,gone,kills,restart,sources}.py
+    tests/integration/test_{bad_input,garbage,gone,kills,restart,sources}.py \
+    tests/integration/test_chaos.py::test_chaos
   if compgen -G "$reports/*" >/dev/null; then
     head -n 60 "$reports"/*
     return 1
