@@ -28,6 +28,7 @@ KILLED, ENDED, FROZEN = "killed", "ended", "frozen"
 CUT_OFF = "cut off"  # packets are lost, and connections stay
 ENDS = {KILLED: (signal.SIGKILL, "signal 9"), ENDED: (signal.SIGTERM, "exit status 0")}
 STALLED = "stalled"  # of the store: reads hang
+REFUSED = "refused"  # of the store: there is no process that listens
 STORE_FAULTS = {
     "503": faulty_store.unavailable,
     "503, Retry-After": faulty_store.unavailable_for_a_second,
@@ -36,6 +37,7 @@ STORE_FAULTS = {
     "cut": faulty_store.truncated,
     "reset": faulty_store.reset,
     "too long": faulty_store.too_long,
+    FROZEN: faulty_store.frozen,
 }
 LASTS_SECONDS = (0.5, 15.0)
 CUT_LASTS_SECONDS = (1.0, 30.0)
@@ -82,7 +84,7 @@ def process_faults(chance: random.Random, machines: int, cuts: bool = False) -> 
 
 def store_faults(chance: random.Random, machines: int, cuts: bool = False) -> Iterator[Fault]:
     """The store is cut off from one sidecar; all that it does else, it does to every reader."""
-    kinds = [(STORE, how) for how in [*STORE_FAULTS, *([CUT_OFF] if cuts else [])]]
+    kinds = [(STORE, how) for how in [*STORE_FAULTS, REFUSED, *([CUT_OFF] if cuts else [])]]
     return _faults(chance, machines, kinds, STORE_PAUSE_SECONDS)
 
 
@@ -208,7 +210,10 @@ class Chaos:
             with self.cut(*fault.sides):
                 self._over.wait(fault.seconds)
         elif fault.part == STORE:
-            self.store.script_all(STORE_FAULTS[fault.how], fault.share)
+            if fault.how == REFUSED:
+                self.store.refuse()
+            else:
+                self.store.script_all(STORE_FAULTS[fault.how], fault.share)
             self._over.wait(fault.seconds)
             self.store.heal()
         elif fault.how == FROZEN:

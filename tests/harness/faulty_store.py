@@ -6,6 +6,7 @@ It sends ranges, and does not look at If-Match: its readers have to compare ETag
 from __future__ import annotations
 
 import collections
+import contextlib
 import hashlib
 import random
 import re
@@ -16,8 +17,10 @@ import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from dataclasses import dataclass
+from typing import Any
 
 from harness.dataset import Dataset
+from harness.ports import free_port
 from harness.store import LISTING
 
 FOR_EVER = 1_000_000
@@ -108,6 +111,12 @@ def stalled(handler: Handler, body: bytes) -> None:
     handler.connection.recv(1)
 
 
+def frozen(handler: Handler, body: bytes) -> None:
+    """Nothing until the store is healed, then all of it."""
+    handler.server.healed.wait()
+    right(handler, body)
+
+
 def truncated(handler: Handler, body: bytes) -> None:
     """Half of it, then the connection ends."""
     _half(handler, body)
@@ -164,13 +173,16 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, host: str, objects: Mapping[str, bytes], pace: Pace) -> None:
-        super().__init__((host, 0), Handler)
+        super().__init__((host, free_port()), Handler)
         self._pace = pace
         self._turns = threading.Semaphore(pace.at_once)
         self.objects = objects
         self.ranges: dict[str, list[str]] = collections.defaultdict(list)  # of each GET, by path
         self.faults: dict[str, tuple[Fault, int]] = {}  # by path; how many more times
         self.of_all: tuple[Fault, float] = (right, 0.0)  # whatever the path; of which share
+        self.healed = threading.Event()
+        self.healed.set()
+        self._connections: set[Any] = set()
         self._chance = random.Random(0)
         self._lock = threading.Lock()
 
@@ -189,6 +201,29 @@ class Server(ThreadingHTTPServer):
             self.faults[path] = (fault, times - 1)
             return fault if times > 0 else None
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """Ends all connections."""
+        with self._lock:
+            for connection in self._connections:
+                with contextlib.suppress(OSError):  # its client was faster
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def listen_again(self) -> None:
+        """After server_close, at the same port."""
+        self.socket = socket.socket(self.address_family, self.socket_type)
+        self.server_bind()
+        self.server_activate()
+
     def handle_error(self, *_: object) -> None:
         """A reader that went away is no news."""
 
@@ -200,16 +235,13 @@ class FaultyStore:
         objects = {path: (dataset.root / path).read_bytes() for path in dataset.paths}
         listing = [f"{path}\t{len(body)}\t{etag_of(body)}\n" for path, body in objects.items()]
         self._server = Server(host, {**objects, LISTING: "".join(listing).encode()}, pace)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+        self._serve()
 
     def __enter__(self) -> FaultyStore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._end()
 
     @property
     def base_url(self) -> str:
@@ -230,8 +262,27 @@ class FaultyStore:
 
     def script_all(self, fault: Fault, share: float = 1.0) -> None:
         """That share of all that is asked for ends so, until `heal`."""
+        self._server.healed.clear()
         self._server.of_all = (fault, share)
+
+    def refuse(self) -> None:
+        """Its connections end, and others are refused, as if its process had ended; until `heal`."""
+        self._end()
+        self._server.hang_up()
 
     def heal(self) -> None:
         """What `script` has set alone counts again."""
         self._server.of_all = (right, 0.0)
+        self._server.healed.set()
+        if not self._thread.is_alive():
+            self._server.listen_again()
+            self._serve()
+
+    def _serve(self) -> None:
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def _end(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

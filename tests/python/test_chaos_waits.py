@@ -17,6 +17,7 @@ from harness.chaos import (
     CUT_OFF,
     FROZEN,
     KILLED,
+    REFUSED,
     Fault,
     Span,
     crashes,
@@ -46,7 +47,7 @@ def test_each_kind_of_fault_comes_as_often() -> None:
 
 def test_each_kind_of_part_is_cut_off_where_there_is_a_network() -> None:
     of_processes = itertools.islice(process_faults(random.Random(1), 2, cuts=True), 140)
-    of_store = itertools.islice(store_faults(random.Random(1), 2, cuts=True), 80)
+    of_store = itertools.islice(store_faults(random.Random(1), 2, cuts=True), 100)
     cuts = [fault for fault in (*of_processes, *of_store) if fault.how == CUT_OFF]
     assert Counter(fault.part for fault in cuts) == Counter(node=10, sidecar=10, coordinator=10, store=10)
     assert all(1 <= fault.seconds <= 30 for fault in cuts)
@@ -59,6 +60,13 @@ def test_each_kind_of_part_is_cut_off_where_there_is_a_network() -> None:
         ("sidecar-1", "store"),
         ("coordinator", ""),
     }
+
+
+def test_each_kind_of_fault_of_the_store_comes_as_often() -> None:
+    faults = [*itertools.islice(store_faults(random.Random(1), 2), 27)]
+    kinds = Counter(fault.how for fault in faults)
+    assert {REFUSED, FROZEN} < kinds.keys()
+    assert set(kinds.values()) == {3}
 
 
 def test_a_machine_is_its_node_and_its_sidecar() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import select
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from http.client import IncompleteRead
+from http.client import HTTPConnection, IncompleteRead
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,29 @@ def test_what_is_told_of_one_object_outlasts_a_fault_of_all(store: FaultyStore) 
     with pytest.raises(urllib.error.HTTPError, match="404"):
         read(store, "a")
     assert read(store, "b")[1] == BODY
+
+
+def ask(store: FaultyStore) -> HTTPConnection:
+    """For "a"; the answer is not read."""
+    connection = HTTPConnection(store.base_url.removeprefix("http://").rstrip("/"), timeout=60)
+    connection.request("GET", "/a")
+    return connection
+
+
+def test_a_store_that_is_gone_refuses_connections_and_comes_back(store: FaultyStore) -> None:
+    held = ask(store)
+    assert held.getresponse().read() == BODY
+    store.refuse()
+    assert held.sock.recv(1) == b"", "its connections end"
+    with pytest.raises(ConnectionRefusedError):
+        ask(store)
+    store.heal()
+    assert read(store, "a")[1] == BODY
+
+
+def test_a_frozen_store_answers_afterwards(store: FaultyStore) -> None:
+    store.script_all(faulty_store.frozen)
+    held = ask(store)
+    assert select.select([held.sock], [], [], 0.2)[0] == []
+    store.heal()
+    assert held.getresponse().read() == BODY
