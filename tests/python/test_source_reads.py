@@ -214,6 +214,15 @@ def test_connections_are_used_again_and_few(web: Web) -> None:
     assert web.most_at_once <= _source_reads.CONCURRENT_MAX
 
 
+def too_long_without_a_length(handler: Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("ETag", ETAG)
+    handler.send_header("Connection", "close")
+    handler.end_headers()
+    handler.wfile.write(BODY + b"!")
+    handler.close_connection = True
+
+
 FALTERS = {
     "503": status(503),
     "500": status(500),
@@ -222,6 +231,7 @@ FALTERS = {
     "cut": cut,
     "nothing": hang_up,
     "too long": lambda handler: handler.say(200, BODY + b"!", ETag=ETAG),
+    "too long, no length": too_long_without_a_length,
     "another range": lambda handler: handler.say(
         206, BODY[:100], ETag=ETAG, Content_Range="bytes 0-99/4096"
     ),

@@ -188,7 +188,7 @@ def _read_body(
         pieces.append(piece)
         have += len(piece)
         if have > length:
-            raise ValueError(f"is longer than the {length} bytes that were indexed")
+            raise SourceFaltersError(f"more than {length} bytes came")
         if time.monotonic() > deadline:
             raise SourceFaltersError("its bytes come too slowly")
     if have != length:
