@@ -1,8 +1,8 @@
 #pragma once
 
-// How many retries all requests of a store may make together. Retries of each request alone are
-// bounded, too, but when every request fails, five attempts each are five times the load on a store
-// that cannot carry one time.
+// How many retries all requests of a store may make together. Each request alone waits longer from
+// one retry to the next, but when every request fails, the retries of all are a load on a store
+// that cannot carry the requests alone.
 //
 // A token bucket: each success pays for a share of a retry, a floor comes in by time, so that few
 // requests can be tried again as well, and what was saved is bounded. Sources: Finagle's
