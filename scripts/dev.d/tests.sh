@@ -260,7 +260,7 @@ frameworks() {
   # Trainers are slow to start.
   OPTCACHE_LONG=1 test_python .venv-frameworks/bin/python integration-frameworks tests/integration/test_frameworks.py
   test_python .venv-frameworks/bin/python integration-tar tests/integration/test_tar.py tests/integration/test_pages.py
-  test_python .venv-frameworks/bin/python integration-s3-endpoint tests/integration/test_s3_endpoint.py tests/integration/test_s3_conformance.py
+  test_python .venv-frameworks/bin/python integration-s3-endpoint tests/integration/test_s3_{away,conformance,endpoint}.py
   test_python .venv-frameworks/bin/python integration-fsspec tests/integration/test_fsspec.py
 }
 
