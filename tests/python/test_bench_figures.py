@@ -15,8 +15,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import demo  # noqa: E402
+from bench.context import Context  # noqa: E402
 from bench.figures import Figure, at_least, at_most, ratio_interval, table  # noqa: E402
-from report import Free, PolicyResult, Setup  # noqa: E402
+from report import Free, PolicyResult, Setup, write_json  # noqa: E402
 from timing import Times  # noqa: E402
 
 
@@ -170,3 +171,48 @@ def test_a_sweeps_figures_are_held_against_theory_and_min():
     ]
     assert figures[3].peer == "Pin 1.8000"
     assert "Pin 0.300 and 0.306" in figures[4].peer
+
+
+# What it does of the demo: it takes the arguments, and may write what the demo writes.
+STAND_IN = """
+import pathlib, shutil, sys
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+print("rank 0 is stuck", file=sys.stderr)
+for file in sorted(pathlib.Path(__file__).with_name("made").glob("*.json")):
+    shutil.copy(file, out)
+sys.exit({status})
+"""
+
+
+def figures_of_a_run(tmp_path: Path, monkeypatch, status: int, *made: str) -> tuple[list[Figure], str]:
+    """Of a demo that writes these files and ends with this status, after an earlier run; what is said."""
+    (tmp_path / "made").mkdir()
+    for name in made:
+        write_json(SETUP, [OPTIMAL], tmp_path / "made" / f"{name}.json")
+    program = tmp_path / "demo.py"
+    program.write_text(STAND_IN.format(status=status))
+    monkeypatch.setattr(demo, "PROGRAM", program)
+    out, folder, said = tmp_path / "out", tmp_path / "folder", []
+    out.mkdir()
+    folder.mkdir()
+    for name in ("demo", "sweep"):
+        write_json(SETUP, [OPTIMAL], out / f"{name}.json")
+        (out / f"{name}.png").touch()
+    figures = demo.run(Context(tmp_path, folder, out, quick=False, say=said.append))
+    assert not list(out.glob("*.png"))
+    return figures, "".join(said)
+
+
+@pytest.mark.parametrize("made", [(), ("demo",), ("demo", "sweep")])
+def test_of_a_demo_that_failed_only_the_failure_is_told(tmp_path: Path, monkeypatch, made):
+    figures, said = figures_of_a_run(tmp_path, monkeypatch, 1, *made)
+    assert [(figure.name, figure.verdict) for figure in figures] == [("demo: failed checks", "not met")]
+    assert "status 1" in said and "rank 0 is stuck" in said
+
+
+def test_of_a_demo_that_ended_well_both_scenes_are_told(tmp_path: Path, monkeypatch):
+    figures, said = figures_of_a_run(tmp_path, monkeypatch, 0, "demo", "sweep")
+    names = [figure.name for figure in figures]
+    assert names.count("demo: store bytes / bound") == 2  # the stand-in's scenes are of one job
+    assert names[-2:] == ["demo: failed checks", "demo: whole time"]
+    assert figures[-2].verdict == figures[-1].verdict == "met" and said == ""
