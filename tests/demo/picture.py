@@ -63,7 +63,7 @@ def _one_job(setup: Setup, results: Sequence[PolicyResult]) -> Figure:
         1, 3, figsize=(15, 4.8), dpi=150, width_ratios=(1.3, 1, 1)
     )
     _draw_times(left, setup, results)
-    left.set(title="Time of an epoch", xlabel="1 = with the data in memory (epochs 2 on)")
+    left.set(title="Time of an epoch")
     throttled = [result for result in results if result.store_share == results[0].store_share]
     _draw_hit_ratios(middle, throttled)
     _draw_requests(right, setup, throttled)
@@ -86,7 +86,7 @@ def _several_jobs(setup: Setup, results: Sequence[PolicyResult]) -> Figure:
     )
     _draw_times(left, setup, results)
     left.set_yticks(range(len(results)), [result.name for result in results])
-    left.set(title=f"Time of {setup.jobs} jobs on one dataset", xlabel="1 = with the data in memory")
+    left.set(title=f"Time of {setup.jobs} jobs on one dataset")
     megabytes = [(result.store_bytes, result.planned_store_bytes) for result in results]
     _draw_bars(middle, results, megabytes, _megabytes)
     middle.set(title="Read from the store", xlabel="MB in all, by the log of the store")
@@ -132,7 +132,13 @@ def _draw_times(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) -> No
     axes.axvline(1, color="#888888", linewidth=1, linestyle="--", zorder=0)
     axes.set(xlim=(0, 1.45 * max(widest, 1)), ylim=(len(results) - 0.5, -0.5))
     axes.set_yticks(range(len(results)), [result.label for result in results])
+    axes.set(xlabel=f"1 = with the data in memory{epochs_counted(setup)}")
     _like_bars(axes)
+
+
+def epochs_counted(setup: Setup) -> str:
+    """Nothing where all count."""
+    return f" (epochs {setup.first_epoch + 1} on)" if setup.first_epoch else ""
 
 
 def _like_bars(axes: Axes) -> None:

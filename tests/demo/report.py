@@ -177,7 +177,7 @@ def _notes_of_one(setup: Setup, results: Sequence[PolicyResult]) -> list[str]:
         f"epoch: the ranks read {_megabytes(setup.demand)} MB/s, wait",
         f"{setup.free.times.waiting_share:.1%} of the time and use {_cores(setup, results)}.",
         "store: what the store delivers, as a share of these MB/s, over all connections together.",
-        "epoch/free: the time of an epoch after the first, in epochs of that loop. 1 is the limit "
+        f"epoch/free: the time of {_counted(setup)}, in epochs of that loop. 1 is the limit "
         "of compute, and bytes/store that",
         "of the store: the bytes that it sends in an epoch, over its bandwidth and the time of that "
         "loop. x limit: beside the larger one.",
@@ -201,15 +201,20 @@ def _notes_of_sweep(setup: Setup, results: Sequence[PolicyResult]) -> list[str]:
         f"and use {_cores(setup, results)}.",
         f"The store delivers {share:.0%} of that, {_megabytes(share * setup.demand)} MB/s, over all "
         "connections together.",
-        "seconds: from the first job's begin to the last job's end. epoch/free: an epoch of these, in "
+        f"seconds: from the first job's begin to the last job's end. epoch/free: {_counted(setup)}, in "
         "epochs with the data in memory. 1 is the",
         "limit of compute, and bytes/store that of the store: the bytes that it sends in an epoch, "
         "over its bandwidth and the time of such an",
         "epoch. x limit: beside the larger one. theory, predicted: by optcache simulate, of jobs "
         "that take turns. read/bound: beside the least",
-        "that any cache of that size can read, while jobs take turns as these did. All figures count "
-        "the first epoch, too.",
+        "that any cache of that size can read, while jobs take turns as these did. Reads and hit "
+        "ratios count the first epoch, too.",
     ]
+
+
+def _counted(setup: Setup) -> str:
+    """The first epoch finds an empty cache, so its bytes take the store longer than the mean says."""
+    return "an epoch after the first" if setup.first_epoch else "an epoch"
 
 
 def _held(setup: Setup) -> float:

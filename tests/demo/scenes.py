@@ -20,7 +20,7 @@ class Scene:
     ranks: int  # of each job, in turn on the machines
     machines: int
     epochs: int
-    first_epoch: int  # that counts: 1 leaves out the one that finds an empty cache
+    first_epoch: int  # whose time counts: 1 leaves out the one that finds an empty cache
     batch: int
     # Of the dataset, in arenas and transit reserves, all together. An arena holds what the ranks read
     # ahead, and should have room for two batches of each.
@@ -65,7 +65,7 @@ def scenes(arguments: Namespace) -> list[Scene]:
             ranks=1,
             machines=1,
             epochs=arguments.epochs or 4,
-            first_epoch=0,
+            first_epoch=1,
             batch=arguments.batch or 16,
             beside_share=0.15,
             seed=arguments.seed,

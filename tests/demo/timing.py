@@ -3,7 +3,7 @@
 The *free* loop is the same training loop with its data in memory: it never waits for a store. The
 store delivers a share of what the ranks read in the free loop. So a loop that reads all bytes from
 it takes 1 / share times the time of the free loop, and no loop takes less than that one. Times are
-of the epochs that a scene counts, which are all or those after the first.
+of the epochs that a scene counts, which are those after the first.
 """
 
 from __future__ import annotations

@@ -158,13 +158,15 @@ def test_the_demos_times_are_held_against_the_slower_of_compute_and_store():
 
 
 def test_a_sweeps_figures_are_held_against_theory_and_min():
-    setup = replace(SETUP, scene="sweep", first_epoch=0, jobs=4, ranks=1, nodes=1)
+    setup = replace(SETUP, scene="sweep", jobs=4, ranks=1, nodes=1)
     pin = replace(OPTIMAL, name="Pin", store_bytes=1800)
-    figures = demo.figures_of(setup, [pin, replace(OPTIMAL, epoch_link_bytes=2000)])
+    # The first epoch takes 11 s: it finds an empty cache, and the limit is that of the others.
+    optimal = replace(OPTIMAL, epoch_link_bytes=2000, times=Times((11.0, 8.2), 0.05, 0.6))
+    figures = demo.figures_of(setup, [pin, optimal])
     assert [(round(figure.value, 4), figure.verdict) for figure in figures] == [
         (0.65, "not met"),
-        (1.1471, ""),  # Pin: 9.75 s beside 8.5 s of compute
-        (1.1471, "met"),
+        (1.0625, ""),  # Pin: 8.5 s beside 8 s of compute
+        (1.025, "met"),
         (1.004, "met"),
         (0.006, "met"),
         (3, "not met"),

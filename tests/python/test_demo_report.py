@@ -52,7 +52,7 @@ RESULT = report.PolicyResult(
     order_equal=True,
 )
 LRU = replace(RESULT, name="LRU", store_bytes=268_224_000)
-SWEEP = replace(SETUP, scene="sweep", first_epoch=0, jobs=4, ranks=1, nodes=1)
+SWEEP = replace(SETUP, scene="sweep", jobs=4, ranks=1, nodes=1)
 
 
 def test_times_are_those_of_the_epochs_after_the_first():
@@ -82,11 +82,19 @@ def test_table_explains_what_it_compares_with():
     assert max(map(len, text.splitlines())) <= 130
 
 
-def test_times_of_a_sweep_count_all_epochs_and_jobs():
-    assert SWEEP.demand == pytest.approx(400_000_000 * 3 / 25.0)
-    assert report.time_factor(SWEEP, RESULT) == pytest.approx(29.1 / 25.0)
+def test_times_of_a_sweep_are_of_all_jobs():
+    assert SWEEP.demand == 50_000_000
+    assert report.time_factor(SWEEP, RESULT) == pytest.approx(8.8 / 8.0)
     assert report.store_factor(SWEEP, RESULT) == pytest.approx(77 / 400 / 0.7)
-    assert report.limit_factor(SWEEP, RESULT) == pytest.approx(29.1 / 25.0)
+    assert report.limit_factor(SWEEP, RESULT) == pytest.approx(8.8 / 8.0)
+
+
+def test_times_of_all_epochs_are_told_as_such():
+    every = replace(SWEEP, first_epoch=0)  # as earlier versions have counted
+    assert report.time_factor(every, RESULT) == pytest.approx(29.1 / 25.0)
+    assert "epoch/free: an epoch, in epochs with" in report.table(every, [RESULT])
+    assert "epoch/free: an epoch after the first, in" in report.table(SWEEP, [RESULT])
+    assert "the time of an epoch after the first" in report.table(SETUP, [RESULT])
 
 
 def test_the_table_of_a_sweep_has_theory_beside_what_was_measured():
@@ -94,10 +102,10 @@ def test_the_table_of_a_sweep_has_theory_beside_what_was_measured():
     heading, _, _, optimal = text.split("\n\n")[0].splitlines()
     assert heading.split("  ")[-5:] == ["read MB", "theory MB", "read/bound", "predicted", "hit ratio"]
     assert optimal.split() == [
-        *("Optimal", "29.1", "1.16", "0.39", "1.16", "9.9%"),
+        *("Optimal", "29.1", "1.10", "0.39", "1.10", "9.9%"),
         *("1,234,567", "240.0", "240.0", "1.0000", "0.150", "0.143"),
     ]
-    assert "The store delivers 50% of that, 24.0 MB/s" in text
+    assert "The store delivers 50% of that, 25.0 MB/s" in text
     assert "in each of 3 epochs" in text and "4 jobs run at the same time" in text
     assert max(map(len, text.splitlines())) <= 140
 
@@ -195,6 +203,14 @@ def test_results_of_another_version_are_refused_by_name(tmp_path: Path, lacks: s
     written.write_text(json.dumps(document))
     with pytest.raises(HarnessError, match=r"demo\.json is of another version of the demo .*run \./dev demo again"):
         report.read_json(written)
+
+
+def test_the_picture_names_the_epochs_whose_time_it_shows():
+    pytest.importorskip("matplotlib")
+    import picture
+
+    assert picture.epochs_counted(SWEEP) == " (epochs 2 on)"
+    assert picture.epochs_counted(replace(SWEEP, first_epoch=0)) == ""
 
 
 def test_picture_is_a_png_for_any_subset_of_policies(tmp_path: Path):

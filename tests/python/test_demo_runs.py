@@ -79,6 +79,10 @@ def test_the_ranks_of_scene_one_are_one_job(monkeypatch):
     assert len({job.records for job in jobs}) == 3 and len({job.rendezvous for job in jobs}) == 1
 
 
+def test_no_scene_counts_the_time_of_the_epoch_that_finds_an_empty_cache(monkeypatch):
+    assert [it.first_epoch for it in scenes.scenes(chosen(monkeypatch))] == [1, 1]
+
+
 def test_what_is_counted_begins_after_the_first_epoch():
     counts = [Counts(10.0, 5.0, 0), Counts(20.0, 9.0, 100), Counts(30.0, 21.0, 170)]
     began, ended = Run([], counts).counted(1)
