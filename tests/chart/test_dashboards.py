@@ -208,6 +208,13 @@ def test_what_sidecars_and_nodes_say_is_of_the_same_manifests() -> None:
             assert of_all in selector, (name, title, metric)
 
 
+def test_what_was_saved_is_defined_as_in_the_docs() -> None:
+    page = (ROOT / "docs/metrics.md").read_text()
+    (defined,) = re.findall(r"likewise of `([a-z_]+)` and `([a-z_]+)`", page)
+    (expr,) = (expr for _, title, expr in queries() if title == "Store bytes saved")
+    assert " - " in expr and tuple(metric for metric, _ in selectors(expr)) == defined
+
+
 def test_each_is_described_for_people() -> None:
     page = (ROOT / "docs/user/dashboards.md").read_text()
     for dashboard in DASHBOARDS.values():

@@ -119,6 +119,7 @@ UNTESTED: dict[str, str] = {
 NOT_SHOWN: dict[str, str] = {
     "details of numbers that are shown": """
         optcache_tier_hit_bytes_total optcache_plan_covered_request_bytes_total optcache_plan_predicted_request_bytes_total optcache_moves_total
+        optcache_request_bytes_total
         optcache_disk_segments_total optcache_disk_reads_total optcache_arena_used_bytes optcache_passes_total
         optcache_puts_sent_total optcache_puts_withheld_total optcache_puts_held_reads optcache_store_read_bytes_total
         optcache_store_reads_joined_total optcache_overflow_bytes optcache_overflow_samples_total
