@@ -406,7 +406,7 @@ def test_an_image_folder_keeps_what_its_loader_makes(cluster: Cluster) -> None:
 def test_what_cannot_be_computed_is_refused(cluster: Cluster) -> None:
     with pytest.raises(ValueError, match="computed='faces-224'"):
         optcache.Dataset(transform=lambda data: data, computed=True)
-    with pytest.raises(ValueError, match="give that, too"):
+    with pytest.raises(ValueError, match="keeps the results of transform=. Set transform=, too"):
         optcache.Dataset(computed=True)
     with pytest.raises(ValueError, match="no computed samples of"):
         optcache.Dataset(transform=len).stats()

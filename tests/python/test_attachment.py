@@ -125,7 +125,8 @@ def test_two_loaders_of_one_name_do_not_displace_each_other(
 ) -> None:
     attaches = attaches_of_two(sidecar)
     assert attaches == ["attach train", "attach train", "attach train-2"]
-    assert caplog.text.count("goes on as 'train-2'") == 1
+    said = "two loaders of local/test are attached as 'train'. The earlier one is now attached as 'train-2'."
+    assert caplog.text.count(said) == 1
 
 
 def test_a_loader_that_is_made_anew_inherits_the_name(sidecar: Sidecar) -> None:

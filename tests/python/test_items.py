@@ -176,7 +176,7 @@ def test_numbers_may_be_arrays(data: optcache.Dataset, server: Server, batch: in
 
 def test_what_samples_wants(data: optcache.Dataset) -> None:
     captions = Captions(data, "one by one")
-    with pytest.raises(TypeError, match="names samples of dataset=: give that, too"):
+    with pytest.raises(TypeError, match="names samples of dataset=. Set dataset=, too"):
         attach(DataLoader(data), samples=captions.made_of)
     kept = optcache.cached(captions, name="captions")
     with pytest.raises(TypeError, match="keeps computed samples: give the optcache dataset"):
@@ -185,5 +185,5 @@ def test_what_samples_wants(data: optcache.Dataset) -> None:
         attach(DataLoader(captions))
     with pytest.raises(TypeError, match="the Captions that dataset= gives is not"):
         attach(DataLoader(data), dataset=captions)
-    with pytest.raises(ValueError, match="limit_batches="):
+    with pytest.raises(ValueError, match="limit_batches= cannot be used with samples="):
         attach(DataLoader(captions), dataset=data, samples=captions.made_of, limit_batches=2)

@@ -333,7 +333,7 @@ def test_what_cannot_be_attached(train: ImageFolder) -> None:
 
     with pytest.raises(TypeError, match="IterableDataset"):
         attach(DataLoader(Stream()))
-    with pytest.raises(ValueError, match="batch_size=None"):
+    with pytest.raises(ValueError, match="batch_size=None. Set a batch size, for example batch_size=1"):
         attach(DataLoader(train, batch_size=None))
     with pytest.raises(TypeError, match="dataset="):
         attach(DataLoader([1, 2, 3]))

@@ -194,7 +194,7 @@ def attach(
             optcache.cached has made. A cached dataset is announced alone, also where it is around
             one of ours: of that, only what is not kept is read.
         name: tells the loaders of one job apart: "train", "validation". A loader whose name was
-            given to a later one goes on under another, with a warning. Where another job of this
+            given to a later one takes another name, with a warning. Where another job of this
             machine reads by that name, the sidecar puts a number behind it.
         dataset: where the loader's own dataset is something around ours that hands indices on as
             they are: ours.
@@ -227,14 +227,14 @@ def attach(
             "use a dataset with indices"
         )
     if loader.batch_sampler is None:
-        raise ValueError("attach: the loader has batch_size=None; give it a batch size, 1 if need be")
+        raise ValueError("attach: the loader has batch_size=None. Set a batch size, for example batch_size=1")
     if isinstance(loader.batch_sampler, AttachedBatchSampler):
         raise ValueError("attach: this loader is attached already")
     if epochs is not None and not 0 < operator.index(epochs) <= protocol.PASSES_MAX:
         raise ValueError(f"attach: epochs={epochs} is not a number of epochs")
     ours, numbering = _dataset_of(loader, dataset)
     if samples is not None and dataset is None:
-        raise TypeError("attach: samples= names samples of dataset=: give that, too")
+        raise TypeError("attach: samples= names samples of dataset=. Set dataset=, too")
     if samples is not None and isinstance(ours, Several):
         raise TypeError(
             f"attach: samples= names samples of one dataset, and dataset= is made of several: {ours.name}"
@@ -246,7 +246,7 @@ def attach(
         )
     if samples is not None and limit_batches is not None:
         raise ValueError(
-            "attach: limit_batches= does not go with samples=, as the number of samples that an "
+            "attach: limit_batches= cannot be used with samples=, because the number of samples that an "
             "iteration reads is not known"
         )
     pass_reads = _samples_in(loader, limit_batches)

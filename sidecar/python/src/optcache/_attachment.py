@@ -221,8 +221,8 @@ class Attachment:
         _holders[self._place(self._loader)] = self
         self._told = None
         log.warning(
-            "two loaders of %s are attached as '%s': this one goes on as '%s'; give each a name of "
-            "its own, attach(loader, name=...)",
+            "two loaders of %s are attached as '%s'. The earlier one is now attached as '%s'. Give each "
+            "loader its own name: attach(loader, name=...)",
             self._dataset.name,
             given,
             self._loader,

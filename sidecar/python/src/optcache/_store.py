@@ -102,7 +102,7 @@ class Store:
             raise ChannelBrokenError(str(refused)) from None
 
     def get(self, index: int, tag: Optional[protocol.Tag], compute: Callable[[], Any]) -> Any:
-        """The value of that sample, by `compute` if no process has it. What `compute` raises goes on."""
+        """The value of that sample, by `compute` if no process has it. Raises what `compute` raises."""
         channel = self._reach()
         if channel is None:
             return self._compute_alone(compute)

@@ -128,7 +128,7 @@ class Dataset(_Base):
             warnings.warn(f"optcache: {visible(self.notice)}.", stacklevel=2)
         self.transform = transform
         if computed and transform is None:
-            raise ValueError("Dataset: computed= keeps the results of transform=: give that, too")
+            raise ValueError("Dataset: computed= keeps the results of transform=. Set transform=, too")
         self.kept = kept(self, computed, self.version, transform, socket)
 
     # --- As a sequence

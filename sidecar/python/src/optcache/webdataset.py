@@ -63,7 +63,7 @@ class WebDataset(Dataset):
             OptcacheError: as for Dataset; or its samples are not groups of members.
         """
         if computed and transform is None:
-            raise ValueError("WebDataset: computed= keeps the results of transform=: give that, too")
+            raise ValueError("WebDataset: computed= keeps the results of transform=. Set transform=, too")
         taken = _Taken(views, transform)
         super().__init__(name, socket, transform=taken, computed=computed, wait=wait)
         self.manifest.check_groups()
