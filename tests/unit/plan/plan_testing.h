@@ -2,6 +2,8 @@
 
 // Random orders, and runs of a planner that are replayed and checked read by read.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -55,6 +57,7 @@ inline OrderProvider ProvidePasses(std::vector<Passes> streams) {
 struct CheckedRun {
   PlanStats replayed;
   PlanStats foretold;
+  std::array<ByteCount, 10> missed_bytes_by_tenth{};  // in passes after the first
   std::vector<std::uint64_t> digests;
   std::uint64_t evictions = 0;
   std::uint64_t relocations = 0;
@@ -95,8 +98,11 @@ inline CheckedRun RunChecked(const Inputs& inputs, const std::vector<Passes>& pa
           position = plan->begin();
         }
         const auto& order = passes[stream][plan->key().pass];
-        replay.Read(order[position], plan->ReaderAt(position), plan->At(position),
-                    position * 10 / order.size());
+        const std::size_t tenth = position * 10 / order.size();
+        const ByteCount missed = replay.stats().store_bytes;
+        replay.Read(order[position], plan->ReaderAt(position), plan->At(position), tenth);
+        if (plan->key().pass > 0)
+          run.missed_bytes_by_tenth[tenth] += replay.stats().store_bytes - missed;
         ++position;
         --left;
       }

@@ -320,6 +320,11 @@ TEST(SlotPlan, SpareRoomIsUsedEvenlyWhereSizesVary) {
   const CheckedRun run = RunChecked(inputs, {SeededPasses(2000, 8, 12)});
   const double bound = static_cast<double>(total + 7 * (total - 90'000));
   EXPECT_LE(static_cast<double>(run.replayed.store_bytes), 1.01 * bound);
+  const double even = 0.7 * static_cast<double>(total - 90'000);  // a tenth of seven passes
+  for (std::size_t tenth = 0; tenth < 10; ++tenth) {
+    const auto missed = static_cast<double>(run.missed_bytes_by_tenth[tenth]);
+    EXPECT_NEAR(missed, even, 0.06 * even) << "tenth " << tenth;
+  }
 }
 
 // A capacity of 100 %, divided by nodes in whole bytes: nothing is given up for what is not there.
