@@ -130,8 +130,8 @@ BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i) {
   }
   if (const auto index = pass->FindUnasked(id)) return Claim(request.reader, *pass, *index, id);
   if (pass->foretold()) {
-    ++unforetold_;
-    if (pass->NoteUnforetold()) {
+    ++unpredicted_;
+    if (pass->NoteUnpredicted()) {
       readers_.OnDrift(request.reader, *pass,
                        "many samples were asked for that are not, or no longer, due in this pass");
     }

@@ -129,7 +129,7 @@ class BatchDesk {
   std::map<std::string, Tally> tallies_;  // by dataset: those asked for so far
   std::uint64_t copied_ = 0;
   std::uint64_t failed_ = 0;
-  std::uint64_t unforetold_ = 0;
+  std::uint64_t unpredicted_ = 0;
   std::uint64_t answered_ = 0;
 };
 

@@ -131,7 +131,7 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
   visitor(MetricKind::kGauge, "optcache_client_batches_waiting", {}, Number(waiting_));
   visitor(MetricKind::kCounter, "optcache_client_copied_samples_total", {}, Number(copied_));
   visitor(MetricKind::kCounter, "optcache_client_failed_samples_total", {}, Number(failed_));
-  visitor(MetricKind::kCounter, "optcache_unforetold_reads_total", {}, Number(unforetold_));
+  visitor(MetricKind::kCounter, "optcache_unpredicted_reads_total", {}, Number(unpredicted_));
 }
 
 }  // namespace optcache::sidecar

@@ -20,8 +20,8 @@ namespace {
 
 // This many reads that were not predicted are a different order: fewer are somebody looking at a
 // few samples between batches.
-constexpr std::uint64_t kUnforetoldMin = 32;
-constexpr std::uint64_t kUnforetoldPart = 8;
+constexpr std::uint64_t kUnpredictedMin = 32;
+constexpr std::uint64_t kUnpredictedPart = 8;
 
 }  // namespace
 
@@ -75,9 +75,9 @@ std::optional<std::uint64_t> Pass::FindUnasked(SampleId id) const {
   return std::nullopt;
 }
 
-bool Pass::NoteUnforetold() {
-  ++unforetold_;
-  return unforetold_ > kUnforetoldMin && unforetold_ > delivered_count_ / kUnforetoldPart;
+bool Pass::NoteUnpredicted() {
+  ++unpredicted_;
+  return unpredicted_ > kUnpredictedMin && unpredicted_ > delivered_count_ / kUnpredictedPart;
 }
 
 bool Pass::Test(const std::vector<bool>& bits, std::uint64_t index) const {

@@ -84,7 +84,7 @@ class Pass {
 
   // An id was asked for that FindUnasked does not know. True once there are too many of them for
   // the order to be the trainer's.
-  bool NoteUnforetold();
+  bool NoteUnpredicted();
 
   // --- What the trainer does
   bool Contains(std::uint64_t index) const { return index >= span_.begin && index < span_.end; }
@@ -133,7 +133,7 @@ class Pass {
   std::vector<bool> asked_;      // by index - span_.begin; grows as needed
   std::vector<bool> delivered_;  // the same
   std::uint64_t delivered_count_ = 0;
-  std::uint64_t unforetold_ = 0;
+  std::uint64_t unpredicted_ = 0;
   std::uint64_t frontier_;     // all before it were staged, asked for, or passed over
   std::uint64_t low_water_;    // all before it were delivered, or left behind
   std::uint64_t asked_until_;  // nothing from here on has been asked for, but for far reads

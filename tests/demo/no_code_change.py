@@ -72,7 +72,7 @@ def table(runs: Sequence[Reads]) -> str:
 
 def unknown_reads(sidecars: Sequence[Metrics]) -> Iterator[str]:
     for number, sidecar in enumerate(sidecars):
-        if unknown := sidecar.get("optcache_unforetold_reads_total", 0):
+        if unknown := sidecar.get("optcache_unpredicted_reads_total", 0):
             yield f"sidecar {number} did not know {unknown:.0f} reads in advance"
 
 

@@ -46,7 +46,7 @@ def check_reads(cache: Cluster, dataset: Dataset) -> None:
     Without a plan it is read 1.5 times as much. On a busy machine a sample may be moved late.
     """
     (metrics,) = cache.sidecar_metrics()
-    assert metrics["optcache_unforetold_reads_total"] == 0
+    assert metrics["optcache_unpredicted_reads_total"] == 0
     assert metrics["optcache_passes_total"] == EPOCHS
     bound = (1 + (EPOCHS - 1) * (1 - SHARE)) * dataset.total_bytes
     taken = metrics["optcache_store_read_bytes_total"]

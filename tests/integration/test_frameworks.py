@@ -91,7 +91,7 @@ def test_a_trainer_reads_what_was_foretold(
     assert read[0][0] != read[0][1], "each epoch has another order"
     (metrics,) = cache.sidecar_metrics()
     assert metrics["optcache_unknown_orders_total"] == 0
-    assert metrics["optcache_unforetold_reads_total"] == 0
+    assert metrics["optcache_unpredicted_reads_total"] == 0
     assert metrics["optcache_passes_total"] == RANKS * EPOCHS
     bound = (1 + (EPOCHS - 1) * (1 - SHARE)) * dataset.total_bytes
     taken = metrics["optcache_store_read_bytes_total"]

@@ -281,7 +281,7 @@ def check_that_the_order_was_known(
         assert dict(epoch) == content.samples
     assert read[0] != read[1]
     assert requests == content.objects
-    assert metrics["optcache_unforetold_reads_total"] == 0
+    assert metrics["optcache_unpredicted_reads_total"] == 0
     assert metrics["optcache_passes_total"] == EPOCHS
 
 
@@ -342,7 +342,7 @@ def test_ranges_of_shards_are_reads_of_their_order(
     assert requests[-1] <= shards + 1.05 * bound * epochs, "one more pass is read ahead"
     assert requests[-1] - requests[0] <= 1.05 * bound * (epochs - 1)
     assert metrics["optcache_s3_joined_reads_total"] == asked - shards * epochs
-    assert metrics["optcache_unforetold_reads_total"] == 0
+    assert metrics["optcache_unpredicted_reads_total"] == 0
 
 
 @needs("boto3")

@@ -144,7 +144,7 @@ def test_both_are_planned(machine: Machine) -> None:
     counts = loaders[0].optcache.stats()
     assert counts is not None and counts.samples == EPOCHS * len(both)
     metrics = machine.sidecar_metrics()
-    assert metrics["optcache_unforetold_reads_total"] == 0
+    assert metrics["optcache_unpredicted_reads_total"] == 0
     assert metrics["optcache_unknown_orders_total"] == 0
     assert metrics["optcache_passes_total"] == len(SAMPLES) * RANKS * EPOCHS
     for name in SAMPLES:

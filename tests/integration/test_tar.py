@@ -126,7 +126,7 @@ def test_ranks_read_archives_in_the_order_of_their_sampler(
             assert [numbers[it["__key__"], it["jpg"]] for it in read[rank]] == order
             assert read[rank] == [expected[number] for number in order]
     for metrics in cluster.sidecar_metrics():
-        assert metrics["optcache_unforetold_reads_total"] == 0
+        assert metrics["optcache_unpredicted_reads_total"] == 0
         assert metrics["optcache_unknown_orders_total"] == 0
 
 

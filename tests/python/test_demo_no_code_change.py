@@ -31,7 +31,7 @@ def test_the_table_compares_with_the_bound() -> None:
 
 
 def test_an_order_that_was_not_followed_is_told() -> None:
-    name = "optcache_unforetold_reads_total"
+    name = "optcache_unpredicted_reads_total"
     told = list(no_code_change.unknown_reads([{name: 0.0}, {name: 3.0}, {}]))
     assert told == ["sidecar 1 did not know 3 reads in advance"]
 

@@ -109,7 +109,7 @@ TEST_F(FeederTest, AnUntaggedReadIsTheEarliestPositionWithThatSample) {
   const auto ids = Part(world_.Order(0), 2, 3);
   world_.Ask(2, 11, ids, reader, 0);
   ASSERT_EQ(world_.clients.answers.size(), 1U) << "they were staged";
-  EXPECT_EQ(Counter("optcache_unforetold_reads_total"), 0);
+  EXPECT_EQ(Counter("optcache_unpredicted_reads_total"), 0);
 }
 
 TEST_F(FeederTest, TheSameSampleTwiceInABatchIsOneRead) {

@@ -190,7 +190,7 @@ TEST_F(PassTest, ADistrustedOrderForetellsNothing) {
 
 TEST_F(PassTest, AFewReadsOutOfOrderAreForgivenManyAreNot) {
   int noted = 1;
-  while (!pass_.NoteUnforetold())
+  while (!pass_.NoteUnpredicted())
     ++noted;
   EXPECT_EQ(noted, 33);
 }
