@@ -54,8 +54,9 @@ std::unique_ptr<Cluster> MakeHomedCluster(const ClusterInput& input, NeedsFuture
 // the others.
 std::unique_ptr<Cluster> MakeNoPfsCluster(const ClusterInput& input);
 
-// The plan. When reads come in another order than planned, because rates drift, nodes keep what the
-// plan says as far as their room and the transit reserve allow.
+// The plan. What it gives up stays where it is while there is room, as at cache nodes, and the
+// longest unused goes first. When reads come in another order than planned, because rates drift,
+// nodes keep what the plan says as far as their room and the transit reserve allow.
 Result<std::unique_ptr<Cluster>> MakePlannedCluster(const ClusterInput& input,
                                                     plan::Objective objective);
 

@@ -1,9 +1,20 @@
+// Carries out the plan of plan::Planner, read by read, as the cache nodes of a cluster do.
+//
+// What the plan keeps is in `holders_`, and `room_` is what it leaves free at each node. What it
+// gives up stays in that room as a spare, until the plan needs the room. No plan counts on spares,
+// so a read may find one that the plan expects to come from the store.
+//
+// Without drift, reads come as planned, and a kept sample that is not where the plan has it is an
+// error. With drift, the plan is made again now and then, from what is kept.
+
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "plan/policies/sample_lists.h"
 #include "simulation/cluster.h"
 
 namespace optcache::simulation {
@@ -16,6 +27,43 @@ constexpr ByteCount kTransitReservePercent = 2;
 // and .617 if the future is known.
 constexpr std::size_t kPlansInEpochOfDrift = 10;
 
+// Samples that the plan has given up and that are still there, at one node each.
+class Spares {
+ public:
+  Spares(const plan::Sizes& sizes, std::size_t nodes)
+      : sizes_(sizes), nodes_(sizes.count(), kNoNode), bytes_(nodes), by_use_(sizes.count()) {
+    for (std::size_t node = 0; node < nodes; ++node)
+      by_use_.AddList();
+  }
+
+  // If the spares of the node take no more than `room` then.
+  void Add(NodeIndex node, SampleId sample, ByteCount room) {
+    if (bytes_[node] + sizes_[sample] > room) return;
+    nodes_[sample] = node;
+    bytes_[node] += sizes_[sample];
+    by_use_.PushNewest(node, sample);
+  }
+  // Where it was; kNoNode: it is no spare.
+  NodeIndex Take(SampleId sample) {
+    const NodeIndex node = std::exchange(nodes_[sample], kNoNode);
+    if (node == kNoNode) return node;
+    bytes_[node] -= sizes_[sample];
+    by_use_.Unlink(sample);
+    return node;
+  }
+  // The longest unused go first.
+  void Trim(NodeIndex node, ByteCount room) {
+    while (bytes_[node] > room)
+      Take(by_use_.Oldest(node));
+  }
+
+ private:
+  const plan::Sizes& sizes_;
+  std::vector<NodeIndex> nodes_;  // by sample
+  std::vector<ByteCount> bytes_;  // by node
+  plan::SampleLists by_use_;      // a list a node
+};
+
 class PlannedCluster final : public Cluster {
  public:
   PlannedCluster(const ClusterInput& input, plan::Objective objective)
@@ -23,14 +71,18 @@ class PlannedCluster final : public Cluster {
         sizes_(input.sizes),
         capacities_(input.capacities),
         objective_(objective),
+        reserves_(input.capacities.size()),
         room_(input.capacities),
         holders_(input.run.sample_count, kNoNode),
+        spares_(input.sizes, input.capacities.size()),
         places_(input.run.jobs.size()) {
     for (std::size_t job = 0; job < places_.size(); ++job)
       places_[job].position = run_.jobs[job].first_position;
     if (!run_.drifts) return;
-    for (ByteCount& room : room_)
-      room += room * kTransitReservePercent / 100;
+    for (std::size_t node = 0; node < room_.size(); ++node) {
+      reserves_[node] = room_[node] * kTransitReservePercent / 100;
+      room_[node] += reserves_[node];
+    }
     reads_between_plans_ = run_.reads.size() / run_.epochs / kPlansInEpochOfDrift + 1;
   }
 
@@ -64,15 +116,18 @@ class PlannedCluster final : public Cluster {
     ASSIGN_OR_RETURN(const plan::Decision decision, Decide(read.job));
     const ByteCount bytes = sizes_[read.sample];
     const NodeIndex holder = std::exchange(holders_[read.sample], kNoNode);
+    if (holder != kNoNode) room_[holder] += bytes;
+    const NodeIndex found = holder != kNoNode ? holder : spares_.Take(read.sample);
     Outcome outcome;
-    if (holder != kNoNode) {
-      room_[holder] += bytes;
-      outcome.from = holder == read.reader ? Outcome::From::kOwnNode : Outcome::From::kPeer;
-    }
+    if (found != kNoNode)
+      outcome.from = found == read.reader ? Outcome::From::kOwnNode : Outcome::From::kPeer;
     if (decision.keep_at != kNoNode && bytes <= room_[decision.keep_at]) {
       room_[decision.keep_at] -= bytes;
       holders_[read.sample] = decision.keep_at;
-      outcome.moved = decision.keep_at != read.reader && decision.keep_at != holder;
+      spares_.Trim(decision.keep_at, RoomForSpares(decision.keep_at));
+      outcome.moved = decision.keep_at != read.reader && decision.keep_at != found;
+    } else {
+      GiveUp(read.sample, found != kNoNode ? found : read.reader);
     }
     if (!run_.drifts && (holder != decision.holder || holders_[read.sample] != decision.keep_at)) {
       return Error(Code::kInternal, "simulate: sample " + std::to_string(read.sample) +
@@ -114,11 +169,19 @@ class PlannedCluster final : public Cluster {
     if (window.plans.empty()) return {Code::kInternal, "simulate: the plan leaves out a read"};
     for (const SampleId sample : window.evictions) {
       const NodeIndex holder = std::exchange(holders_[sample], kNoNode);
-      if (holder != kNoNode) room_[holder] += sizes_[sample];
+      if (holder == kNoNode) continue;
+      room_[holder] += sizes_[sample];
+      GiveUp(sample, holder);
     }
     for (const auto& plan : window.plans)
       places_[plan->key().stream].plans.push_back(plan);
     return OkStatus();
+  }
+
+  void GiveUp(SampleId sample, NodeIndex node) { spares_.Add(node, sample, RoomForSpares(node)); }
+  // They take nothing of the reserve.
+  ByteCount RoomForSpares(NodeIndex node) const {
+    return room_[node] - std::min(room_[node], reserves_[node]);
   }
 
   const Reads& run_;
@@ -128,8 +191,10 @@ class PlannedCluster final : public Cluster {
   std::optional<plan::Planner> planner_;
   std::size_t reads_ = 0;
   std::size_t reads_between_plans_ = 0;
-  std::vector<ByteCount> room_;  // by node: what is free
-  plan::Holders holders_;
+  std::vector<ByteCount> reserves_;  // by node, for what moves
+  std::vector<ByteCount> room_;  // by node: what the plan keeps nothing in, the reserve included
+  plan::Holders holders_;        // of what the plan keeps
+  Spares spares_;
   std::vector<Place> places_;  // by job
 };
 

@@ -20,7 +20,7 @@ namespace optcache::simulation {
 
 // What they do: plan/policies/policy.h.
 enum class PolicyKind {
-  kOptimal,     // the plan
+  kOptimal,     // the plan; what it gives up stays while there is room
   kMin,         // Belady's MIN by the textbook, with bypass
   kMinForced,   // without
   kOpt4Torch,   // OPT4TorchDataset's plan

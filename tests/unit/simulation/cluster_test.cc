@@ -81,6 +81,20 @@ TEST(PlannedCluster, HitsAreAtTheirReaders) {
   EXPECT_GT(hits, run.reads.size() / 3);
 }
 
+// Sample 0 is read again after four passes: farther than the plan looks, so that it gives it up.
+TEST(PlannedCluster, KeepsWhatThePlanHasGivenUpWhileThereIsRoom) {
+  const Reads run =
+      RunOfPasses(4, 1, {{0, 1, 2}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {0, 1, 2}});
+  const plan::Sizes sizes = plan::Sizes::Equal(4, 1);
+  const auto last_read_of_0 = [&](ByteCount capacity) {
+    const auto cluster = MakePlannedCluster({.run = run, .sizes = sizes, .capacities = {capacity}},
+                                            plan::Objective::kBytes);
+    return Outcomes(**cluster, run)[15].from;
+  };
+  EXPECT_EQ(last_read_of_0(4), From::kOwnNode);
+  EXPECT_EQ(last_read_of_0(3), From::kStore) << "the others need the room";
+}
+
 TEST(PlannedCluster, FollowsJobsThatDrift) {
   const Reads run = RunOf({.samples = 2'000, .epochs = 6, .jobs = 2, .drift = 0.1});
   const plan::Sizes sizes = plan::Sizes::Equal(2'000, 1);
