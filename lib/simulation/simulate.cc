@@ -258,9 +258,10 @@ Result<PolicyResult> Simulate(const Reads& run, const CacheOptions& options, Pol
 
 namespace {
 
-// One job that reads a permutation of all samples in each pass.
+// One job that reads a permutation of all samples in each pass, and whole passes alone.
 bool IsShuffling(const Reads& run) {
   if (run.jobs.size() != 1 || run.jobs[0].pass_reads != run.sample_count) return false;
+  if (run.jobs[0].first_position != 0) return false;
   std::vector<std::uint32_t> last_pass(run.sample_count);
   std::uint32_t pass = 0;
   for (const plan::Order& order : run.jobs[0].passes) {

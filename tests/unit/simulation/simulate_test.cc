@@ -71,6 +71,17 @@ TEST(BoundOf, IsClosedForOneShufflingJobAndKnowsBytesApart) {
   EXPECT_EQ(bound.store_bytes, 2'000U + 2 * 1'500);
 }
 
+// The first pass is read from its middle: what is held then, the next pass need not read.
+TEST(BoundOf, OfAJobThatBeginsInMidPassIsWhatMinReads) {
+  const OrderMaker orders({.samples = 1'000, .seed = 1});
+  const Reads run =
+      *MakeReads(1'000, {.jobs = {{.ahead = 0.5}}, .epochs = 3},
+                 [&](std::uint32_t job, PassNumber pass) { return orders.Make(job, pass); });
+  const CacheOptions options = EqualSizes(run, .8);
+  EXPECT_EQ(BoundOf(run, options)->store_reads,
+            Simulated(run, options, PolicyKind::kMin).store_reads);
+}
+
 TEST(BoundOf, IsUnknownForSeveralJobsOfUnequalSamples) {
   const Reads run = RunOf({.samples = 100, .epochs = 2, .jobs = 2});
   CacheOptions options;
