@@ -164,7 +164,7 @@ PLAN = {
         ]
     },
 }
-IN_CLUSTER = {
+IN_CLUSTER: dict[str, Any] = {
     "kind": "Dataset",
     "metadata": {"namespace": "vision", "name": "images"},
     "spec": {"cache": {"capacity": "80%"}},
@@ -186,24 +186,54 @@ esac
 """
 
 
-def test_the_goal_of_a_cacheplan(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a kubectl that answers as a cluster does."""
+ASK = ["plan", "suggest", "images", "--cluster", "--namespace", "vision", *RATES]
+
+
+@pytest.fixture
+def in_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a kubectl answers as a cluster does, and writes patches down."""
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
     (tmp_path / "dataset.json").write_text(json.dumps(IN_CLUSTER))
     (tmp_path / "kubectl").write_text(KUBECTL.format(folder=tmp_path))
     (tmp_path / "kubectl").chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    ask = ["plan", "suggest", "images", "--cluster", "--namespace", "vision", *RATES]
-    only = run(*ask, "--output", "json")
+    return tmp_path
+
+
+def test_the_goal_of_a_cacheplan(run: Run, in_cluster: Path) -> None:
+    only = run(*ASK, "--output", "json")
     assert only.code == 0, only.err
     answer = json.loads(only.out)
     assert answer["goal"]["waiting"] == 0.05
     assert answer["policies"]["optimal"]["capacity"] == pytest.approx(0.27, abs=0.05)
     assert answer["sizes"].startswith("equal, of the mean of all samples.")
-    assert "--apply asks on a terminal" in run(*ask, "--apply").err
-    assert not (tmp_path / "patches").exists(), "nothing is changed unasked"
-    applied = run(*ask, "--apply", "--yes")
+    assert "--apply asks on a terminal" in run(*ASK, "--apply").err
+    assert not (in_cluster / "patches").exists(), "nothing is changed unasked"
+    applied = run(*ASK, "--apply", "--yes")
     assert applied.code == 0, applied.err
     assert f"vision/images: 80% -> {answer['suggested']}" in applied.err
-    (patch,) = (tmp_path / "patches").read_text().splitlines()
+    (patch,) = (in_cluster / "patches").read_text().splitlines()
     assert f'"value":"{answer["suggested"]}"' in patch
+
+
+def test_no_capacity_is_written_that_the_nodes_do_not_grant(run: Run, in_cluster: Path) -> None:
+    """The Dataset asks for enough, and gets a tenth of its bytes."""
+    status = {**IN_CLUSTER["status"], "capacity": {"granted": 4_000, "ceiling": 32_000}}
+    (in_cluster / "dataset.json").write_text(json.dumps({**IN_CLUSTER, "status": status}))
+    why = "the nodes' memory is the limit: vision/images asks for 31.2 KiB, and they grant 3.91 KiB"
+    told = run(*ASK)
+    assert told.code == 0, told.err
+    assert f"Not to be applied: {why}" in told.out
+    assert "To apply it" not in told.out
+    refused = run(*ASK, "--apply", "--yes")
+    assert refused.code == 1
+    assert f"--apply: {why}" in refused.err
+    assert not (in_cluster / "patches").exists()
+
+
+def test_no_capacity_is_written_where_none_reaches_the_goal(run: Run, in_cluster: Path) -> None:
+    cost = ["--until", "cost=0.001", "--epochs", "2", "--price-per-request", "1"]
+    refused = run(*ASK, *cost, "--apply", "--yes")
+    assert refused.code == 1
+    assert "--apply: there is no capacity to write" in refused.err
+    assert not (in_cluster / "patches").exists()
