@@ -34,8 +34,9 @@ constexpr const char* kSimulateSummary =
 constexpr const char* kSimulateMore =
     R"(Jobs read a dataset epoch after epoch, through a cache that holds a part of it. This command gives every policy the
 same reads and prints what each policy costs. Ratios leave out the first epoch, in which every sample is new (with
---pass-length, the first epochs that make up a whole one). The number of store reads includes it. OF BOUND is 1.0 if no
-cache of this size can read less.
+--pass-length, the first epochs that make up a whole one; with --apart, they begin when each job has read what is new in
+the first epoch that it begins). The number of store reads includes these reads. OF BOUND is 1.0 if no cache of this
+size can read less.
 
   HITS   share of reads that some node held      LOCAL  held by the reader's own node
   PEER   fetched from another node, waited for   MOVED  sent to another node in the background

@@ -7,6 +7,7 @@
 #include "cli/simulate_until.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -55,12 +56,18 @@ bool RisesSomewhere(const UntilLine& line) {
   return std::ranges::adjacent_find(line.found.measured, rises) != line.found.measured.end();
 }
 
+// What does not count, if anything.
+std::string FirstEpochs(const UntilReport& report) {
+  const std::string epochs = fmt::format("{:g}", std::round(report.epochs_left_out * 100) / 100);
+  return epochs == "1" ? "first epoch" : fmt::format("first {} epochs", epochs);
+}
+
 // What there is to say of a policy beside its row.
 std::string Remark(const UntilReport& report, const UntilLine& line) {
   const std::string_view name = PolicyName(line.policy);
   const std::string value = ValueText(report, PointOf(line).value);
   if (!line.found.least) {
-    const std::string_view which = report.leaves_out_first ? " after the first epoch" : "";
+    const std::string which = report.epochs_left_out > 0 ? " after the " + FirstEpochs(report) : "";
     return fmt::format(
         "{}: a capacity of 100 % does not reach the goal: {} {}. Of its {} store "
         "reads{}, {} are the first of their sample, which no cache spares.\n",
@@ -79,14 +86,19 @@ std::string Remark(const UntilReport& report, const UntilLine& line) {
   return text;
 }
 
+std::string LeftOut(const UntilReport& report) {
+  if (report.epochs_left_out <= 0) return "";
+  const std::string epochs = FirstEpochs(report);
+  return fmt::format("; the {} {} left out", epochs, epochs.ends_with('s') ? "are" : "is");
+}
+
 std::string Meaning(const UntilReport& report) {
   const std::string value =
       IsWaiting(report)
           ? fmt::format(
                 "WAITING: share of an epoch's time in which training waits for a store that "
                 "delivers {:.3g} of what the jobs could read{}.\n",
-                report.store_bandwidth,
-                report.leaves_out_first ? "; the first epoch is left out" : "")
+                report.store_bandwidth, LeftOut(report))
           : fmt::format(
                 "COST: of all requests at {} each and all bytes at {} a GiB that the whole run "
                 "reads from the store, the first epoch included.\n",

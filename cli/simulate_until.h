@@ -30,8 +30,9 @@ struct UntilReport {
     std::uint64_t store_reads = 0;    // in `result`, of the reads that count for the goal
   };
   simulation::Goal goal;
-  double store_bandwidth = 0;     // of a goal of waiting
-  bool leaves_out_first = false;  // such a goal does not count the first epoch
+  double store_bandwidth = 0;  // of a goal of waiting
+  // Such a goal does not count these first ones, of the job whose epochs take longest.
+  double epochs_left_out = 0;
   std::uint64_t first_reads =
       0;  // of the reads that count, those that are the first of their sample
   ByteCount dataset_bytes = 0;

@@ -52,6 +52,14 @@ Result<UntilReport::Line> SimulateUntil(const SimulateScene& scene, SimulationRu
   return line;
 }
 
+// As whole ones where they are, as an epoch of all jobs may end within a read.
+double EpochsBefore(const simulation::Reads& run, std::size_t read) {
+  for (std::uint32_t epoch = 0; epoch < run.epochs && run.EndOfEpoch(epoch) <= read; ++epoch) {
+    if (run.EndOfEpoch(epoch) == read) return epoch + 1;
+  }
+  return static_cast<double>(read) * run.epochs / static_cast<double>(run.reads.size());
+}
+
 }  // namespace
 
 Result<UntilReport> SearchUntil(const SimulateScene& scene, bool draw) {
@@ -61,7 +69,7 @@ Result<UntilReport> SearchUntil(const SimulateScene& scene, bool draw) {
     report.store_bandwidth = scene.cache.stores.front().bandwidth;
     counted_from = scene.run.steady_from();
   }
-  report.leaves_out_first = counted_from > 0;
+  report.epochs_left_out = EpochsBefore(scene.run, counted_from);
   report.first_reads = simulation::FirstReads(scene.run, counted_from);
   const std::size_t runs = simulation::kMostMeasurements + (draw ? kPlottedCapacities.size() : 0);
   SimulationRunner runner(scene, scene.policies.size() * runs);

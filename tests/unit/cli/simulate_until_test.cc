@@ -20,7 +20,7 @@ std::string GoalError(std::string_view text) {
 UntilReport WaitingReport() {
   UntilReport report{.goal = {.of = Goal::Of::kWaiting, .at_most = 0.02},
                      .store_bandwidth = 0.7,
-                     .leaves_out_first = true,
+                     .epochs_left_out = 1,
                      .first_reads = 0,
                      .dataset_bytes = 1'000'000,
                      .lines = {}};
@@ -42,7 +42,7 @@ UntilReport WaitingReport() {
 UntilReport CostReport() {
   UntilReport report = WaitingReport();
   report.goal = {.of = Goal::Of::kCost, .at_most = 3, .price = {.per_request = 0.001}};
-  report.leaves_out_first = false;
+  report.epochs_left_out = 0;
   report.first_reads = 900;
   report.lines[0].found.measured[0].value = 5;
   report.lines[0].found.measured[1].value = 2.75;
@@ -90,8 +90,18 @@ TEST(SimulateUntil, TableHasARowAPolicyAndASentenceWhereTheGoalIsNotReached) {
 
 TEST(SimulateUntil, TableDoesNotLeaveOutAFirstEpochThatCounts) {
   UntilReport report = WaitingReport();
-  report.leaves_out_first = false;
+  report.epochs_left_out = 0;
   EXPECT_EQ(UntilAsTable(report).find("first epoch"), std::string::npos);
+}
+
+TEST(SimulateUntil, TableSaysHowManyEpochsDoNotCountIfTheyAreMoreThanTheFirst) {
+  UntilReport report = WaitingReport();
+  report.epochs_left_out = 1.4999;
+  const std::string table = UntilAsTable(report);
+  EXPECT_TRUE(table.contains("; the first 1.5 epochs are left out.\n")) << table;
+  EXPECT_TRUE(table.contains("1100 store reads after the first 1.5 epochs, 0 are")) << table;
+  report.epochs_left_out = 1000;
+  EXPECT_TRUE(UntilAsTable(report).contains("; the first 1000 epochs are left out.\n"));
 }
 
 TEST(SimulateUntil, TableOfACostNamesThePrices) {

@@ -169,8 +169,10 @@ TEST(ShareOf, SaysWhatIsNotKnownAndHowToGetIt) {
   EXPECT_TRUE(waits.contains("optcache headspace")) << waits;
 }
 
-Suggestion Suggested(const Goal& goal) {
-  Suggestion suggestion{.cache = TwoNodes({TwoRanks(0)}),
+Suggestion Suggested(const Goal& goal, Position position = 0) {
+  RunningJob job = TwoRanks(0);
+  job.position = position;
+  Suggestion suggestion{.cache = TwoNodes({job}),
                         .report = {},
                         .epochs = 3,
                         .sizes = "of the manifest 8b1f.",
@@ -204,6 +206,14 @@ TEST(Suggestion, SaysWhatWasFoundAndFromWhat) {
   EXPECT_DOUBLE_EQ(json.at("policies").at("optimal").at("capacity").get<double>(), share);
   EXPECT_DOUBLE_EQ(json.at("now").at("capacity").get<double>(), 0.3);
   EXPECT_EQ(json.at("jobs").size(), 1U);
+}
+
+TEST(Suggestion, SaysHowMuchDoesNotCount) {
+  EXPECT_TRUE(SuggestionAsText(Suggested(kLittleWaiting)).contains("the first epoch is left out"));
+  Suggestion suggestion = Suggested(kLittleWaiting, 250);  // some are new to it until 1.75
+  EXPECT_NEAR(suggestion.report.epochs_left_out, 1.745, 0.005);
+  const std::string text = SuggestionAsText(suggestion);
+  EXPECT_TRUE(text.contains("; the first 1.7") && text.contains(" epochs are left out.")) << text;
 }
 
 TEST(Suggestion, IsNotWrittenWhereTheNodesMemoryIsTheLimit) {
