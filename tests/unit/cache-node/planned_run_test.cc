@@ -3,6 +3,7 @@
 // there.
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -264,6 +265,52 @@ TEST(PlannedRun, JobsThatDriftApartOnSeveralNodesReadWhatFitsOnce) {
     EXPECT_LE(StoreReadsOfJobsApart(2, passes, 2.0), 408U) << passes << " passes";
     EXPECT_LE(StoreReadsOfJobsApart(2, passes, 1.25), 420U) << passes << " passes";
   }
+}
+
+// Jobs in the middle of a pass, window after window. The next reads of some samples lie farther
+// ahead than the plan looks, so that it gives them up.
+TEST(PlannedRun, JobsThatBeginInMidPassReadWhatFitsOnce) {
+  constexpr std::uint32_t kSamples = 400;
+  constexpr std::uint32_t kBytes = 100;
+  constexpr PassNumber kPasses = 4;
+  const std::vector<std::uint32_t> sizes(kSamples, kBytes);
+  plan::Inputs inputs{.sizes = plan::Sizes(sizes), .capacities = {kSamples * kBytes}};
+  for (const StreamId stream : {1U, 2U})
+    inputs.streams.push_back({.id = stream, .node_of_rank = {0}, .position = kSamples / 2});
+  const auto order_of = [&](StreamId stream, PassNumber pass) {
+    const auto seed = static_cast<std::int64_t>(kSeed * stream);  // a pass adds its number
+    auto source = sampler::OrderSource::Make({.size = kSamples, .seed = seed, .world = 1});
+    return source->PassOrder(pass).value();
+  };
+  auto planner = plan::Planner::Make(inputs, [&](StreamId stream, PassNumber pass) -> plan::Order {
+    if (pass >= kPasses) return nullptr;
+    return std::make_shared<const std::vector<SampleId>>(order_of(stream, pass));
+  });
+  PlanBook book;
+  LoopbackCluster cluster(
+      {.capacity = kSamples * kBytes, .reserve = kBytes, .sizes = sizes, .plans = &book});
+  const auto members = std::make_shared<std::vector<wire::MemberId>>(1, wire::MemberId{1});
+  std::uint64_t planned_reads = 0;
+  std::uint64_t store_reads = 0;
+  for (plan::PlanWindow window = planner->Next().value(); !window.plans.empty();
+       window = planner->Next().value()) {
+    for (const SampleId id : window.evictions)
+      cluster.cache(0).keeper().Evict(id, kPasses);
+    std::multimap<Position, ReadKey> reads;  // in turns, by how many the job has made
+    for (const auto& plan : window.plans) {
+      planned_reads += plan->stats().store_reads;
+      book.Add({.plan = plan, .members = members});
+      const auto [stream, pass] = plan->key();
+      for (Position position = plan->begin(); position < plan->end(); ++position)
+        reads.emplace(pass * kSamples + position, ReadKey{stream, pass, position});
+    }
+    for (const auto& [_, key] : reads) {
+      const SampleId id = order_of(key.stream, key.pass)[key.position];
+      if (cluster.Read(0, key.stream, {key.pass, key.position, id})) ++store_reads;
+    }
+  }
+  EXPECT_GT(planned_reads, kSamples);
+  EXPECT_EQ(store_reads, kSamples);
 }
 
 TEST(PlannedRun, NoCapacityReadsEverythingEveryPass) {
