@@ -12,7 +12,7 @@ import os
 import random
 import subprocess
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -146,26 +146,40 @@ def _gets(context: Context, client: Client, layout: Layout, python: Path, epochs
         )
         with Cluster(options, "Optimal", context.folder) as cluster:
             before = server.requests(GET)
-            done = subprocess.run(
-                [python, "-W", "ignore", s3_reader.__file__, client.name, own, str(epochs)],
-                input="\n" * epochs,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=READ_SECONDS,
-                env={
+            read_epochs(
+                python,
+                client.name,
+                own,
+                epochs,
+                {
                     **environment,
                     "AWS_ACCESS_KEY_ID": "any",
                     "AWS_SECRET_ACCESS_KEY": "anything",
                     "AWS_ENDPOINT_URL_S3": cluster.s3_endpoint(0),
                 },
             )
-            if done.returncode != 0:
-                raise HarnessError(f"{client.name} ends with {done.returncode}: {done.stderr}")
-            read = [dict(json.loads(line)) for line in done.stdout.splitlines()]
-            if len(read) != epochs or any(one != read[0] for one in read):
-                raise HarnessError(f"{client.name}: its epochs differ")
             return server.requests(GET) - before
+
+
+def read_epochs(
+    python: Path, client: str, folder: Path, epochs: int, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Has a client read them; each must bring the same. By name, the SHA-256 of what it read."""
+    done = subprocess.run(
+        s3_reader.command(python, client, folder, epochs),
+        input="\n" * epochs,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=READ_SECONDS,
+        env=environment,
+    )
+    if done.returncode != 0:
+        raise HarnessError(f"{client} ends with {done.returncode}: {done.stderr}")
+    read = [dict(json.loads(line)) for line in done.stdout.splitlines()]
+    if len(read) != epochs or any(one != read[0] for one in read):
+        raise HarnessError(f"{client}: its epochs differ")
+    return read[0]
 
 
 def _layouts(context: Context, python: Path) -> dict[str, Layout]:

@@ -1,6 +1,6 @@
 """Reads a bucket with one client library, as a training script that knows nothing of us would.
 
-    python s3_reader.py CLIENT FOLDER EPOCHS
+    python s3_reader.py CLIENT FOLDER FIRST_EPOCH EPOCHS
 
 The endpoint and keys are in the environment, as the library itself looks for them. Prints a line of
 JSON an epoch, what was read: key or sample, and its SHA-256. Between epochs it waits for a line.
@@ -15,6 +15,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,18 @@ CLIENTS: dict[str, Reader] = {
         datasets,
     )
 }
+
+
+def command(
+    python: PathLike[str] | str,
+    client: str,
+    folder: PathLike[str] | str,
+    epochs: int,
+    first_epoch: int = 0,
+) -> list[PathLike[str] | str]:
+    """What runs this file. It asks for a line of input between epochs."""
+    arguments = [client, folder, str(first_epoch), str(epochs)]
+    return [python, "-W", "ignore", __file__, *arguments]
 
 
 def main() -> None:

@@ -191,7 +191,7 @@ def read_epochs(
     read = []
     with open(folder / "client.log", "wb") as log:
         reader = subprocess.Popen(
-            [sys.executable, s3_reader.__file__, client, own, str(first_epoch), str(epochs)],
+            s3_reader.command(sys.executable, client, own, epochs, first_epoch),
             env=environment(cache),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
