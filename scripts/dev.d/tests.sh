@@ -256,12 +256,15 @@ frameworks() {
   # Tests skip what is missing; here nothing may be.
   .venv-frameworks/bin/python -W ignore -c \
     'import accelerate, awscli, boto3, composer, datasets, grain, litdata, nemo, pandas, pyarrow, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset, zarr'
-  test_python .venv-frameworks/bin/python python-frameworks tests/python
+  # One that fails does not keep the later ones from running.
+  local failed=0 with=.venv-frameworks/bin/python
+  test_python $with python-frameworks tests/python || failed=1
   # Trainers are slow to start.
-  OPTCACHE_LONG=1 test_python .venv-frameworks/bin/python integration-frameworks tests/integration/test_frameworks.py
-  test_python .venv-frameworks/bin/python integration-tar tests/integration/test_tar.py tests/integration/test_pages.py
-  test_python .venv-frameworks/bin/python integration-s3-endpoint tests/integration/test_s3_{away,conformance,endpoint}.py
-  test_python .venv-frameworks/bin/python integration-fsspec tests/integration/test_fsspec.py
+  OPTCACHE_LONG=1 test_python $with integration-frameworks tests/integration/test_frameworks.py || failed=1
+  test_python $with integration-tar tests/integration/test_{tar,pages}.py || failed=1
+  test_python $with integration-s3-endpoint tests/integration/test_s3_{away,conformance,endpoint}.py || failed=1
+  test_python $with integration-fsspec tests/integration/test_fsspec.py || failed=1
+  return $failed
 }
 
 frameworks_steps() {

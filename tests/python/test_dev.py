@@ -1,4 +1,4 @@
-"""`./dev VERB --help` is text: nothing is installed or built for it."""
+"""`./dev VERB --help` is text: nothing is installed or built for it. A suite that fails hides no other."""
 
 from __future__ import annotations
 
@@ -48,3 +48,39 @@ def test_help_is_text_alone(verb: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(done.stdout) > 100
     assert not called.exists(), called.read_text()
+
+
+FRAMEWORKS = """\
+set -euo pipefail
+cd {folder}
+source {root}/scripts/dev.d/steps.sh
+source {root}/scripts/dev.d/tests.sh
+use_programs() {{ true; }}
+step frameworks frameworks
+"""
+PYTHON = """\
+#!/bin/sh
+echo "$*" >>called
+case "$*" in *"$FAILS"*) exit 1 ;; esac
+"""
+SUITES = ("python", "frameworks", "tar", "s3_endpoint", "fsspec")
+
+
+@pytest.mark.parametrize("fails", [None, "-c", *SUITES])
+def test_each_suite_of_frameworks_runs_whichever_fails(fails: str | None, tmp_path: Path) -> None:
+    program = tmp_path / ".venv-frameworks" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(PYTHON)
+    program.chmod(0o755)
+    part = {None: "no such suite", "-c": " -c import ", "python": "tests/python"}.get(fails)
+    done = subprocess.run(
+        ["bash", "-c", FRAMEWORKS.format(folder=tmp_path, root=ROOT)],
+        env={**os.environ, "FAILS": part or f"integration/test_{fails}.py"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    called = (tmp_path / "called").read_text().splitlines()
+    assert (done.returncode == 0) is (fails is None), done.stdout + done.stderr
+    assert len(called) == (1 if fails == "-c" else 1 + len(SUITES)), "what is missing is told first"
