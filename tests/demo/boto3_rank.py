@@ -21,7 +21,9 @@ PREFIX = "train/"
 
 
 def client() -> Any:
-    # From 1.28 on, boto3 takes the endpoint from the environment without this argument.
+    if tuple(map(int, boto3.__version__.split(".")[:2])) >= (1, 28):
+        return boto3.client("s3")
+    # As Debian's, which does not look for the endpoint in the environment.
     return boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL_S3"])
 
 

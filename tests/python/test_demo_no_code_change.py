@@ -36,6 +36,46 @@ def test_an_order_that_was_not_followed_is_told() -> None:
     assert told == ["sidecar 1 did not know 3 reads in advance"]
 
 
+def test_more_than_the_bound_and_the_arenas_fails() -> None:
+    def told(store_bytes: int) -> list[str]:
+        reads = Reads("boto3, optcache", 4000, 3200, store_bytes, 4_000_000)
+        return list(no_code_change.too_much(reads, 500_000))
+
+    assert told(4_580_000) == []
+    (why,) = told(4_680_000)
+    assert why == "4.7 MB were read of the store; 1.02 times the bound, and the arenas, are 4.6 MB"
+
+
+class Library:
+    """Stands for boto3."""
+
+    def __init__(self, version: str) -> None:
+        self.__version__ = version
+
+    def client(self, *words: str, **named: str) -> tuple[tuple[str, ...], dict[str, str]]:
+        return words, named
+
+
+@pytest.mark.parametrize(
+    ("version", "named"),
+    [
+        ("1.26.27", {"endpoint_url": "http://127.0.0.1:4104"}),
+        ("1.28.0", {}),
+        ("1.43.117", {}),
+        ("2.0", {}),
+    ],
+)
+def test_its_ranks_name_the_endpoint_only_to_an_old_boto3(
+    version: str, named: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("boto3")
+    import boto3_rank
+
+    monkeypatch.setattr(boto3_rank, "boto3", Library(version))
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:4104")
+    assert boto3_rank.client() == (("s3",), named)
+
+
 def test_samples_are_numbered_as_keys_are_sorted() -> None:
     dataset = Dataset(Path(), ("b/a.png", "b/a/c.png", "b-a/x.png"), (1, 2, 3))
     assert no_code_change.by_key(dataset).paths == ("b-a/x.png", "b/a.png", "b/a/c.png")
