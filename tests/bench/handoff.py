@@ -57,8 +57,10 @@ def _measure(
         (data / f"{i:06}").write_bytes(generator.randbytes(size))
     arena = (size + 64) * samples + (1 << 20)
     server = subprocess.Popen(
-        [programs / "handoff_test_server", "--stage", "--quiet", "--socket", folder / "s"]
-        + ["--folder", data, "--arena", str(arena)],
+        [
+            *(programs / "handoff_test_server", "--stage", "--quiet", "--socket", folder / "s"),
+            *("--folder", data, "--arena", str(arena)),
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
     )

@@ -131,7 +131,8 @@ def cache(context: Context, datasets: int) -> Iterator[str]:
 
 def ask_status(context: Context, state: Path) -> dict[str, Any]:
     """Nothing in it while nobody answers."""
-    command = [context.programs / "optcache", "status", "--state", state, "--output", "json"]
+    words = ("status", "--state", state, "--output", "json")
+    command: list[str | Path] = [context.programs / "optcache", *words]
     asked = subprocess.run(command, capture_output=True, check=False, timeout=60)
     answer: dict[str, Any] = json.loads(asked.stdout) if asked.returncode == 0 else {}
     return answer

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -138,7 +139,7 @@ def _indexed(context: Context, keys: int, layout: Layout) -> list[Figure]:
     with MadeUpBucket(keys, layout) as bucket:
         threading.Thread(target=bucket.serve_forever, daemon=True).start()
         context.say(f"indexing {keys} objects {layout.name}")
-        command = [
+        command: list[str | Path] = [
             context.programs / "optcache",
             *("manifest", "build", "--order", "path"),
             *("--source", f"s3://bucket?endpoint=http://127.0.0.1:{bucket.server_port}"),

@@ -82,7 +82,7 @@ def run_rank(python: Path, job: Job, beside: Callable[[], Sequence[int]]) -> Row
         **os.environ,
         "PYTHONPATH": f"{REPOSITORY / 'sidecar' / 'python' / 'src'}{os.pathsep}{REPOSITORY / 'tests'}",
     }
-    command = [python, "-m", "bench.spdl_rank", json.dumps(dataclasses.asdict(job))]
+    command: list[str | Path] = [python, "-m", "bench.spdl_rank", json.dumps(dataclasses.asdict(job))]
     pipes = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdout=pipes, stderr=pipes, text=True) as rank:
         ended = threading.Event()
@@ -132,7 +132,8 @@ def measure(context: Context, made: Made, port: int, way: str, python: Path) -> 
             memory=budget.memory + budget.arena,
             socket=socket,
         )
-        return run_rank(python, job, beside)
+        row = run_rank(python, job, beside)
+    return row
 
 
 def run(context: Context) -> list[Figure]:

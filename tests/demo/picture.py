@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import timing
@@ -158,7 +159,7 @@ def _draw_bars(
         axes.barh(row, measured, color=STYLES[result.name]["color"], height=0.62)
         axes.plot((theory, theory), (row - 0.31, row + 0.31), color=INK, linewidth=1.6)
         axes.text(max(measured, theory), row, f" {words(measured)}", va="center", fontsize=9.5)
-    axes.set(xlim=(0, 1.3 * max(map(max, values)) or 1))
+    axes.set(xlim=(0, 1.3 * max(max(pair) for pair in values) or 1))
     _like_bars(axes)
 
 
@@ -181,7 +182,7 @@ def _draw_requests(axes: Axes, setup: Setup, results: Sequence[PolicyResult]) ->
         steps = len(result.requests_by_progress) - 1
         progress = [setup.epochs * step / steps for step in range(steps + 1)]
         every_epoch = max(steps // setup.epochs, 1)
-        style = {**STYLES[result.name], "markevery": every_epoch, "clip_on": False}
+        style: dict[str, Any] = {**STYLES[result.name], "markevery": every_epoch, "clip_on": False}
         axes.plot(progress, result.requests_by_progress, **style)
     axes.set(xlim=(0, setup.epochs), ylim=(0, None))
     axes.set(title="Requests to the store", xlabel="epochs read")

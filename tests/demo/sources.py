@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Union
@@ -93,7 +93,7 @@ def bucket(dataset: Dataset, folder: Path) -> Iterator[Bucket]:
         yield Bucket(dataset, server)
 
 
-OPENERS = {WebServer.kind: web_server, Bucket.kind: bucket}
+OPENERS: dict[str, Callable[[Dataset, Path], AbstractContextManager[Source]]] = {WebServer.kind: web_server, Bucket.kind: bucket}
 
 
 def parse_bucket_log(log: str, sizes: Mapping[str, int]) -> list[Request]:

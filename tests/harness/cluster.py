@@ -319,7 +319,8 @@ class Cluster:
 
     def status_text(self) -> str:
         """`optcache status` as people see it."""
-        command = [self._options.programs / "optcache", "status", "--state", self._options.state]
+        program, words = self._options.programs / "optcache", ("status", "--state")
+        command: list[str | Path] = [program, *words, self._options.state]
         return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 

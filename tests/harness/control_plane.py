@@ -146,10 +146,8 @@ class ApiServer:
     def __init__(self, authority: Authority) -> None:
         self.pods: dict[str, Pod] = {}
         self.reviewed: list[str] = []
-        handler = type("Api", (_Handler,), {})
-        handler.routes = {
-            ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"): self._review,
-        }
+        routes = {("POST", "/apis/authentication.k8s.io/v1/tokenreviews"): self._review}
+        handler = type("Api", (_Handler,), {"routes": routes})
         self._server = _TlsServer(0, handler, _context(authority, "api", [API_SERVER]))
         self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
 
@@ -196,13 +194,13 @@ class Operator:
         return f"https://{OPERATOR}:{self._port}"
 
     def start(self) -> None:
-        handler = type("Control", (_Handler,), {})
-        handler.routes = {
+        routes = {
             ("POST", "/v1/certificates"): self._certificate,
             ("POST", "/v1/report"): self._report,
-            ("POST", "/v1/inventory"): lambda request: (request.body(), request.answer(204)),
+            ("POST", "/v1/inventory"): self._take_inventory,
             ("GET", "/v1/state"): self._give_state,
         }
+        handler = type("Control", (_Handler,), {"routes": routes})
         self._server = _TlsServer(self._port, handler, self._context)
         self._port = self._server.server_address[1]
 
@@ -242,6 +240,10 @@ class Operator:
         member = {m["name"]: m["id"] for m in self._state["members"]}.get(report["node"], 0)
         answer = {"member": member, "version": self._state["version"]}
         request.answer(200, json.dumps(answer).encode())
+
+    def _take_inventory(self, request: _Handler) -> None:
+        request.body()
+        request.answer(204)
 
     def _give_state(self, request: _Handler) -> None:
         if not self._is_node(request):

@@ -40,7 +40,7 @@ def simulated_reads(
     with open(trace, "wb") as file:
         for sample in samples:
             file.write(READ.pack(0, sample, sizes[sample], -1))
-    command = [program, "simulate", "--trace", trace, "--trace-format", "oracleGeneral"]
+    command: list[str | Path] = [program, "simulate", "--trace", trace, "--trace-format", "oracleGeneral"]
     command += ["--nodes", "1", "--capacity", str(share), "--policies", policy, "--output", "json"]
     done = subprocess.run(command, capture_output=True, check=True, timeout=SECONDS)
     found = json.loads(done.stdout)["policies"][policy]

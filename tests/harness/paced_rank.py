@@ -53,7 +53,11 @@ class Files(TorchDataset):  # type: ignore[type-arg]
 
 def loader_of(pace: Pace, rank: int) -> DataLoader[Any]:
     digests = Path(pace.digests).read_bytes()
-    dataset = Files(pace.files, digests) if pace.files else CheckedSamples(optcache.Dataset(), digests)
+    dataset: Files | CheckedSamples
+    if pace.files:
+        dataset = Files(pace.files, digests)
+    else:
+        dataset = CheckedSamples(optcache.Dataset(), digests)
     assert len(dataset) * DIGEST_BYTES == len(digests)
     loader: DataLoader[Any] = DataLoader(
         dataset,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
+import yaml  # type: ignore[import]
 
 from harness.cluster import Cluster
 from harness.errors import HarnessError
@@ -52,7 +52,7 @@ def lacks() -> str:
 
 def chart_rules(helm: Path) -> list[Object]:
     """The groups of the chart's alerts, for a release `optcache` in a namespace of that name."""
-    command = [helm, "template", "optcache", CHART, "--namespace=optcache"]
+    command: list[str | Path] = [helm, "template", "optcache", CHART, "--namespace=optcache"]
     command += ["--set=image.prefix=r/,monitoring.rules=true", "--show-only=templates/prometheusrule.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     groups: list[Object] = yaml.safe_load(done.stdout)["spec"]["groups"]

@@ -43,6 +43,6 @@ def write_mds(folder: Path, shards: list[list[bytes]], **changes: Any) -> None:
         name = f"shard.{number:05}.mds"
         (folder / name).write_bytes(head + config + b"".join(samples))
         raw = {"basename": name, "bytes": places[-1], "hashes": {}}
-        shard = {"format": "mds", "raw_data": raw, "samples": len(samples)}
+        shard: dict[str, Any] = {"format": "mds", "raw_data": raw, "samples": len(samples)}
         index.append({**shard, "zip_data": None, "compression": None, **changes})
     (folder / "index.json").write_text(json.dumps({"version": 2, "shards": index}))
