@@ -37,7 +37,7 @@ SHARDS = 40
 ARENA_BYTES = 4 << 20
 ARENA_OBJECTS = 4
 OVERFLOW_BYTES = 16 << 20
-READ_SECONDS = 600.0
+READ_SECONDS = 1800.0
 GET = "s3_GetObject"
 GOAL = 1.05
 
@@ -62,6 +62,7 @@ CLIENTS = (
     Client("s3fs", ("s3fs",), "objects"),
     Client("s3torchconnector", ("s3torchconnector", "torch"), "objects"),
     Client("webdataset", ("webdataset", "boto3"), "tars"),
+    Client("webdataset_by_aws", ("webdataset", "boto3", "awscli"), "tars"),
     Client("streaming", ("streaming",), "mds"),
     Client("datasets", ("datasets", "s3fs"), "lines"),
 )
@@ -156,6 +157,7 @@ def _gets(context: Context, client: Client, layout: Layout, python: Path, epochs
                     "AWS_ACCESS_KEY_ID": "any",
                     "AWS_SECRET_ACCESS_KEY": "anything",
                     "AWS_ENDPOINT_URL_S3": cluster.s3_endpoint(0),
+                    "PATH": f"{python.parent}:{environment['PATH']}",  # AWS's own program
                 },
             )
             return server.requests(GET) - before

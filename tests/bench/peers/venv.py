@@ -22,8 +22,15 @@ ALONE = (
 )
 WITH_ALL = (
     "multi-storage-client[boto3]==1.3.1",
-    "s3fs==2026.9.0",
+    "aiobotocore==3.10.0",  # else pip tries every version that might go with another
+    "awscli==1.46.3",
     "boto3==1.43.117",
+    "datasets==4.8.5",
+    # For datasets; newer ones need another NumPy than Debian's, which Debian's PyTorch is made for.
+    "numpy<2",
+    "pandas==2.3.3",
+    "pyarrow==21.0.0",
+    "s3fs==2026.2.0",  # of the newest fsspec that datasets takes
     "braceexpand==0.1.7",
     "brotli",
     "catalogue",
@@ -34,8 +41,8 @@ WITH_ALL = (
     "zstd",
 )
 VERSIONS = (
-    "s3torchconnector 1.5.0, multi-storage-client 1.3.1, s3fs 2026.9.0, "
-    "MosaicML Streaming 0.13.0, webdataset 1.0.2, SPDL 0.8.0"
+    "s3torchconnector 1.5.0, multi-storage-client 1.3.1, s3fs 2026.2.0, MosaicML Streaming 0.13.0, "
+    "webdataset 1.0.2, AWS CLI 1.46.3, datasets 4.8.5, SPDL 0.8.0"
 )
 
 
