@@ -165,6 +165,8 @@ class Bench:
             (node,) = cluster.node_metrics()
             (sidecar,) = cluster.sidecar_metrics()
         hedges = int(sidecar.get("optcache_store_hedges_total", 0))
+        # Without the sidecar's arena and overflow: what is read ahead and in use is not counted for
+        # the other ways either.
         return passes, int(node["optcache_cache_peak_bytes"]), hedges
 
     def _run(
