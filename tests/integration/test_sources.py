@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import http.server
 import os
+import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +25,8 @@ NAMES = (
     "dog & co/1.jpg",
     "dog & co/.hidden.jpg",
 )
+
+OTHER = 65534  # a user who owns nothing here
 
 Build = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -116,15 +120,40 @@ def test_a_link_that_leads_out_is_named(build: Build, files: Path, tmp_path: Pat
     assert f"{files}/cat/out.jpg: a link that leads out of the source, to " in run.stderr
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_that_may_not_be_read_is_named(build: Build, files: Path) -> None:
-    (files / "cat").chmod(0)
-    try:
-        run = build(files, "closed")
-    finally:
-        (files / "cat").chmod(0o755)
+def test_a_folder_that_may_not_be_read_is_named(programs: Path) -> None:
+    """As another user if this one is root, who may read everything."""
+    user = OTHER if os.geteuid() == 0 else os.geteuid()
+    with tempfile.TemporaryDirectory(prefix="oc-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copy(programs / "optcache", folder)
+        closed = folder / "files" / "cat"
+        closed.mkdir(parents=True)
+        (closed / "1.jpg").write_text("x")
+        (folder / "files" / "top.jpg").write_text("x")
+        command = [folder / "optcache", "manifest", "build", "--source", folder / "files", "--order", "path"]
+
+        def build() -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                [*command, "-o", folder / "out" / "manifest"],
+                user=user if os.geteuid() == 0 else None,
+                extra_groups=[] if os.geteuid() == 0 else None,
+                cwd="/",
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+
+        (folder / "out").mkdir()
+        os.chown(folder / "out", user, -1)
+        opened = build()
+        closed.chmod(0)
+        run = build()
+        closed.chmod(0o755)
+    assert opened.returncode == 0, opened.stderr
     assert run.returncode != 0
-    assert f"{files}/cat" in run.stderr and "it is read as user" in run.stderr
+    assert f"{closed}: " in run.stderr
+    assert f"it is read as user {user}" in run.stderr
 
 
 def test_keys_of_a_web_server_lie_in_a_folder(programs: Path, files: Path, tmp_path: Path) -> None:
