@@ -54,9 +54,8 @@ std::string Describe(const ReadRequest& request) {
 Status CheckUnchanged(std::string_view what, const ObjectInfo& listed, const ObjectInfo& found) {
   const auto changed = [&](std::string_view part, const auto& was, const auto& is) {
     return Status(Code::kConflict,
-                  fmt::format("{} changed since the manifest was made: {} was {}, is {}. Build the "
-                              "manifest again",
-                              what, part, was, is));
+                  fmt::format("{} changed since the manifest was made: {} was {}, is {}. {}", what,
+                              part, was, is, kIndexAgain));
   };
   if (found.size != listed.size) return changed("size", listed.size, found.size);
   if (ETagsDiffer(listed.validator.etag, found.validator.etag)) {

@@ -176,6 +176,11 @@ class ObjectStore {
   virtual StoreWaits Waits() const { return {}; }
 };
 
+// For those who meet an object that is not the one that was indexed; ends a sentence of its own.
+inline constexpr std::string_view kIndexAgain =
+    "Index the dataset again: with `optcache up --reindex`, or, in a cluster, by the annotation "
+    "optcache.io/reindex";
+
 // What every store refuses: paths outside the root, a range beyond the object's end, an empty
 // destination for an object that is not empty.
 Status CheckReadRequest(const ReadRequest& request);

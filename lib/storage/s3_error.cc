@@ -16,6 +16,7 @@
 #include <pugixml.hpp>
 
 #include "base/utf8.h"
+#include "storage/object_store.h"
 
 namespace optcache::storage {
 namespace {
@@ -37,6 +38,8 @@ constexpr std::string_view kExpiredTokenException = "ExpiredTokenException";  //
 constexpr std::string_view kTokenRefreshRequired = "TokenRefreshRequired";
 constexpr std::string_view kExpiredAdvice =
     "the session token has expired: put newer keys where these come from";
+
+constexpr std::string_view kChangedAdvice = "the object changed since the manifest was made";
 
 constexpr std::string_view kNotKnownAdvice =
     "the server does not know this request: it has to know ListObjectsV2, GetObject and "
@@ -77,10 +80,8 @@ constexpr std::array kKnownS3Errors = {
     KnownS3Error{"TooManyRequests", Code::kUnavailable, "fewer requests at a time, please"},
     KnownS3Error{"InternalError", Code::kUnavailable, "the server cannot answer now"},
     KnownS3Error{"ServiceUnavailable", Code::kUnavailable, "the server cannot answer now"},
-    KnownS3Error{"PreconditionFailed", Code::kConflict,
-                 "the object changed since the manifest was made. Build the manifest again"},
-    KnownS3Error{"InvalidRange", Code::kConflict,
-                 "the object changed since the manifest was made. Build the manifest again"},
+    KnownS3Error{"PreconditionFailed", Code::kConflict, kChangedAdvice},
+    KnownS3Error{"InvalidRange", Code::kConflict, kChangedAdvice},
 };
 
 // What a status means where the body says nothing that is known, after a HEAD for example.
@@ -101,8 +102,7 @@ KnownS3Error ByHttpStatus(int http_status) {
       return {"", Code::kUnavailable, "the server asks to come back later"};
     case 412:
     case 416:
-      return {"", Code::kConflict,
-              "the object changed since the manifest was made. Build the manifest again"};
+      return {"", Code::kConflict, kChangedAdvice};
     case 501:
     case 505:
       return {"", Code::kInvalidArgument, kNotKnownAdvice};
@@ -164,12 +164,15 @@ Status S3Status(const S3Refusal& refusal, std::string_view what) {
   const bool another = !region.empty() && region != refusal.asked_region;
   if (another && NamesAnotherRegion(http_status, error.code)) {
     return {Code::kInvalidArgument,
-            fmt::format("{}. The bucket is in region {}: set region={} in the source's address",
+            fmt::format("{}. The bucket is in region {}: set the source's region to it, as "
+                        "region={} in an address",
                         said, region, region)};
   }
   const auto* known = std::ranges::find(kKnownS3Errors, error.code, &KnownS3Error::name);
   const KnownS3Error meant = known != kKnownS3Errors.end() ? *known : ByHttpStatus(http_status);
-  return {meant.code, fmt::format("{}: {}", said, meant.advice)};
+  return {meant.code,
+          fmt::format("{}: {}{}{}", said, meant.advice, meant.code == Code::kConflict ? ". " : "",
+                      meant.code == Code::kConflict ? kIndexAgain : "")};
 }
 
 }  // namespace optcache::storage

@@ -177,7 +177,7 @@ Status HttpError(const HttpResponse& response, std::string_view what) {
     case 412:
     case 416:
       return error(Code::kConflict,
-                   "the object changed since the manifest was made. Build the manifest again");
+                   fmt::format("the object changed since the manifest was made. {}", kIndexAgain));
     case 501:
     case 505:
       return error(Code::kInvalidArgument, "the server does not know this kind of request");

@@ -54,7 +54,7 @@ TEST_F(RequestTest, AChangeIsAConflictThatSaysWhat) {
   const Status size =
       CheckUnchanged(Describe(request), request.listed(), {.size = 11, .validator = {}});
   EXPECT_EQ(size.code(), Code::kConflict);
-  EXPECT_THAT(size.message(), HasSubstr("size was 10, is 11"));
+  EXPECT_THAT(size.message(), HasSubstr("size was 10, is 11. Index the dataset again: "));
   const Status etag =
       CheckUnchanged(Describe(request), request.listed(),
                      {.size = 10, .validator = {.modified_ns = 0, .etag = "\"y\""}});

@@ -50,29 +50,37 @@ TEST(S3Error, CodesSayWhatToDo) {
     int http_status;
     std::string code;
     Code expected;
+    std::string advice;
   };
   for (const Case& c :
-       {Case{404, "NoSuchKey", Code::kNotFound}, Case{404, "NoSuchBucket", Code::kNotFound},
-        Case{403, "AccessDenied", Code::kPermissionDenied},
-        Case{403, "SignatureDoesNotMatch", Code::kPermissionDenied},
-        Case{403, "InvalidAccessKeyId", Code::kPermissionDenied},
-        Case{404, "XAdminUserNotFound", Code::kPermissionDenied},
-        Case{403, "RequestTimeTooSkewed", Code::kPermissionDenied},
-        Case{403, "InvalidObjectState", Code::kPermissionDenied},
-        Case{400, "InvalidRequest", Code::kInvalidArgument},
-        Case{400, "ExpiredToken", Code::kPermissionDenied},
-        Case{400, "ExpiredTokenException", Code::kPermissionDenied},
-        Case{400, "RequestTimeout", Code::kUnavailable}, Case{503, "SlowDown", Code::kUnavailable},
-        Case{500, "InternalError", Code::kUnavailable},
-        Case{412, "PreconditionFailed", Code::kConflict},
-        Case{416, "InvalidRange", Code::kConflict},
-        Case{501, "NotImplemented", Code::kInvalidArgument},
-        Case{400, "InvalidArgument", Code::kInvalidArgument}}) {
+       {Case{404, "NoSuchKey", Code::kNotFound, "no such object"},
+        Case{404, "NoSuchBucket", Code::kNotFound, "check the bucket's name"},
+        Case{403, "AccessDenied", Code::kPermissionDenied,
+             "the keys, or requests without keys, need s3:GetObject and s3:ListBucket"},
+        Case{403, "SignatureDoesNotMatch", Code::kPermissionDenied, "check the secret access key"},
+        Case{403, "InvalidAccessKeyId", Code::kPermissionDenied, "check the access key ID"},
+        Case{404, "XAdminUserNotFound", Code::kPermissionDenied, "check the access key ID"},
+        Case{403, "RequestTimeTooSkewed", Code::kPermissionDenied, "this machine's clock"},
+        Case{403, "InvalidObjectState", Code::kPermissionDenied, "the object is archived"},
+        Case{400, "InvalidRequest", Code::kInvalidArgument, "give sseCustomerKey"},
+        Case{400, "ExpiredToken", Code::kPermissionDenied, "the session token has expired"},
+        Case{400, "ExpiredTokenException", Code::kPermissionDenied,
+             "the session token has expired"},
+        Case{400, "RequestTimeout", Code::kUnavailable, "the request did not arrive in time"},
+        Case{503, "SlowDown", Code::kUnavailable, "fewer requests at a time"},
+        Case{500, "InternalError", Code::kUnavailable, "the server cannot answer now"},
+        Case{412, "PreconditionFailed", Code::kConflict,
+             "the object changed since the manifest was made. Index the dataset again: with "
+             "`optcache up --reindex`, or, in a cluster, by the annotation optcache.io/reindex"},
+        Case{416, "InvalidRange", Code::kConflict, "the object changed"},
+        Case{501, "NotImplemented", Code::kInvalidArgument,
+             "the server does not know this request"},
+        Case{400, "InvalidArgument", Code::kInvalidArgument, "is this an S3 server"}}) {
     const Status status =
         S3Status({.http_status = c.http_status, .error = ParseS3Error(ErrorXml(c.code))}, "a.jpg");
     EXPECT_EQ(status.code(), c.expected) << c.code;
     EXPECT_THAT(status.message(), HasSubstr("a.jpg: HTTP " + std::to_string(c.http_status) + ": " +
-                                            c.code + ": Because: "));
+                                            c.code + ": Because: " + c.advice));
   }
 }
 
@@ -95,7 +103,8 @@ S3Error ErrorNamed(std::string code) {
 }
 
 TEST(S3Error, AnotherRegionIsNamed) {
-  const auto says_region = HasSubstr("set region=eu-central-1 in the source's address");
+  const auto says_region =
+      HasSubstr("set the source's region to it, as region=eu-central-1 in an address");
   const S3Error malformed = {
       .code = "AuthorizationHeaderMalformed", .message = "", .region = "eu-central-1"};
   EXPECT_THAT(S3Status({.http_status = 400, .error = malformed, .asked_region = "us-east-1"}, "a")
