@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "kube/conditions.h"
 #include "operator/reconcile/reasons.h"
 
 namespace optcache::reconcile {
