@@ -1,5 +1,6 @@
 #include "base/duration_text.h"
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -41,6 +42,23 @@ Result<Duration> ParseDuration(std::string_view text) {
     sum += number * factor;
   }
   return std::chrono::milliseconds(sum);
+}
+
+std::string FormatDuration(Duration duration) {
+  struct Unit {
+    std::int64_t milliseconds;
+    const char* name;
+  };
+  constexpr std::array kUnits = {Unit{3'600'000, "h"}, Unit{60'000, "m"}, Unit{1000, "s"},
+                                 Unit{1, "ms"}};
+  std::int64_t rest = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  std::string text;
+  for (const Unit& unit : kUnits) {
+    if (const std::int64_t whole = rest / unit.milliseconds; whole > 0)
+      text += std::to_string(whole) + unit.name;
+    rest %= unit.milliseconds;
+  }
+  return text.empty() ? "0s" : text;
 }
 
 Result<Duration> ParseDurationWithin(std::string_view text, const DurationBounds& bounds) {

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/duration_text.h"
+#include "dataset/patience.h"
+
 namespace optcache::reconcile {
 namespace {
 
@@ -22,13 +25,20 @@ std::string NameOf(const api::DatasetSpec& spec) {
   return "claim " + std::get<api::ClaimSource>(spec.source).claim;
 }
 
+// With which the sidecars read that were made since it was set.
+std::string PatienceOf(const api::DatasetSpec& spec) {
+  if (spec.patience_seconds == 0) return FormatDuration(dataset::kPatience);
+  return FormatDuration(std::chrono::seconds(spec.patience_seconds)) + " (spec.source.patience)";
+}
+
 SourceReach Silent(const api::DatasetSpec& spec, const coordination::StoreStatus& store) {
-  return {.status = ConditionStatus::kFalse,
-          .reason = std::string(kSilent),
-          .message = fmt::format(
-              "{}: {}. Reads that the cache cannot answer wait for it, and fail after two minutes "
-              "each: see that it runs, and that pods of this namespace reach it",
-              NameOf(spec), coordination::DescribeSilence(store))};
+  return {
+      .status = ConditionStatus::kFalse,
+      .reason = std::string(kSilent),
+      .message = fmt::format("{}: {}. Reads that the cache cannot answer wait for it, each for {} "
+                             "at most, and then fail: see that it runs, and that pods of this "
+                             "namespace reach it",
+                             NameOf(spec), coordination::DescribeSilence(store), PatienceOf(spec))};
 }
 
 SourceReach WasListed() {

@@ -20,6 +20,12 @@ TEST(ParseDuration, ReadsWhatKubectlReads) {
     EXPECT_EQ(ParseDuration(text).error().code(), Code::kInvalidArgument) << text;
 }
 
+TEST(FormatDuration, IsReadBackAsItWas) {
+  for (const char* text : {"0s", "90ms", "1s", "10m", "1h30m", "24h", "2h1s", "3m20s5ms"})
+    EXPECT_EQ(FormatDuration(ParseDuration(text).value()), text);
+  EXPECT_EQ(FormatDuration(ParseDuration("90s").value()), "1m30s");
+}
+
 TEST(ParseDurationWithin, TakesWholeSecondsWithinTheBounds) {
   const DurationBounds bounds{
       .least = milliseconds(2'000), .most = milliseconds(60'000), .allowed = "from 2s to 1m"};
