@@ -73,6 +73,7 @@ inline constexpr auto kReasons = std::to_array<std::string_view>({
     // CachePlan: Degraded, and an Event.
     "RolloutStopped",
     // Events alone.
+    "ListChanged",
     "RolloutStarted",
     "NodesNotCompared",
     "RolloutComplete",

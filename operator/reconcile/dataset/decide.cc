@@ -232,7 +232,7 @@ std::optional<kube::EventText> TakeChange(const IndexResult& result, double now,
   if (status.manifest_digest.empty() || status.manifest_digest == result.digest) return {};
   status.last_change = SourceChangeOf(result.changes, now);
   return kube::EventText{.type = kube::EventType::kNormal,
-                         .reason = "SourceChanged",
+                         .reason = "ListChanged",
                          .action = "Reconcile",
                          .note = status.last_change->message};
 }
