@@ -98,6 +98,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
         return pod ? std::string() : std::string(pod.error().message());
       })
       ->type_name("JSON");
+  app.add_option("--http-proxy", options.proxy.http,
+                 "Proxy through which pods reach sources with http://");
+  app.add_option("--https-proxy", options.proxy.https,
+                 "Proxy through which pods reach sources with https://");
+  app.add_option("--no-proxy", options.proxy.none,
+                 "Hosts that pods reach without a proxy, separated by commas");
   app.add_option("--webhook-address", options.webhook_address,
                  "HOST:PORT for admission webhooks, by HTTPS")
       ->capture_default_str();

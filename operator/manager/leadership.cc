@@ -39,7 +39,8 @@ reconcile::ReconcileSettings SettingsOf(const OperatorOptions& options) {
           .sidecar_image = options.sidecar_image,
           .image_pull_policy = options.image_pull_policy,
           .image_pull_secrets = options.image_pull_secrets,
-          .index_pod = options.index_pod};
+          .index_pod = options.index_pod,
+          .source_variables = ProxyVariables(options.proxy)};
 }
 
 // Before and after a change, each key once.

@@ -164,6 +164,7 @@ void Operator::StartWebhook() {
                                  .sidecar_image = options_.sidecar_image,
                                  .image_pull_policy = options_.image_pull_policy,
                                  .image_pull_secrets = options_.image_pull_secrets,
+                                 .source_variables = ProxyVariables(options_.proxy),
                                  .ordinary_sidecars = options_.ordinary_sidecars},
       datasets_);
   webhook_handler_ = webhook_->Handler();

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "kube/object.h"
+#include "operator/manager/proxy_variables.h"
 #include "operator/pki/authority.h"
 
 namespace optcache::manager {
@@ -23,6 +24,7 @@ struct OperatorOptions {
   std::vector<std::string> image_pull_secrets;
   bool ordinary_sidecars = false;               // whatever the machines' versions
   kube::Json index_pod = kube::Json::object();  // see reconcile::ParseIndexPod
+  ProxyOptions proxy;
   std::string webhook_address = "*:9443";
   std::string control_address = "*:8443";
   std::string pages_address = "*:8080";

@@ -45,6 +45,8 @@ struct ReconcileSettings {
   std::vector<std::string> image_pull_secrets;
   // Resources, nodeSelector and tolerations of an index Job's pod; see ParseIndexPod.
   kube::Json index_pod = kube::Json::object();
+  // More entries of `env`, of all containers that read sources.
+  kube::Json source_variables = kube::Json::array();
 };
 
 inline constexpr const char* kManagedByLabel = "app.kubernetes.io/managed-by";

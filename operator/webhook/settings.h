@@ -28,6 +28,7 @@ struct InjectionSettings {
   std::string sidecar_image;                  // with the tag
   std::string image_pull_policy = "IfNotPresent";
   std::vector<std::string> image_pull_secrets;  // names, of Secrets in the pods' namespaces
+  Json source_variables = Json::array();        // more entries of the sidecar's `env`
   // For pods that one of these might run, or for all, an ordinary container is injected, which ends
   // by itself.
   std::vector<OldMachine> old_machines;

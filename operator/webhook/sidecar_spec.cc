@@ -123,7 +123,7 @@ Json FromField(std::string_view name, std::string_view path) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
 }
 
-Json EnvironmentOf(const Identity& identity) {
+Json EnvironmentOf(const Identity& identity, const InjectionSettings& settings) {
   Json environment = Json::array();
   environment.push_back(identity.owner.empty()
                             ? FromField("OPTCACHE_OWNER", "metadata.uid")
@@ -132,6 +132,8 @@ Json EnvironmentOf(const Identity& identity) {
       {{"name", "OPTCACHE_INCARNATION"}, {"value", std::to_string(identity.incarnation)}});
   environment.push_back(FromField("POD_NAME", "metadata.name"));
   environment.push_back(FromField("POD_NAMESPACE", "metadata.namespace"));
+  for (const Json& variable : settings.source_variables)
+    environment.push_back(variable);
   return environment;
 }
 
@@ -235,7 +237,7 @@ Json BuildContainer(const SidecarPlan& plan, const InjectionSettings& settings) 
                     {"imagePullPolicy", settings.image_pull_policy},
                     {"command", {"optcache-sidecar"}},
                     {"args", ArgumentsOf(plan, settings)},
-                    {"env", EnvironmentOf(plan.identity)},
+                    {"env", EnvironmentOf(plan.identity, settings)},
                     {"volumeMounts", MountsOf(plan)},
                     {"resources", ResourcesOf(plan)},
                     {"securityContext", plan.security_context},

@@ -255,6 +255,19 @@ def test_a_cpu_is_a_number_or_a_text(helm: Path, cpu: str) -> None:
         assert resources["limits"]["cpu"] == resources["requests"]["cpu"] == cpu
 
 
+def test_proxies_are_handed_to_the_operator(helm: Path) -> None:
+    def flags(*values: str) -> list[str]:
+        found = find(objects(render(helm, *values)), "Deployment")
+        args = found["spec"]["template"]["spec"]["containers"][0]["args"]
+        return [arg for arg in args if "-proxy=" in arg]
+
+    assert flags() == []
+    assert flags("--set=proxy.httpsProxy=http://proxy:3128") == [
+        "--https-proxy=http://proxy:3128",
+        "--no-proxy=localhost,127.0.0.1,.svc,.cluster.local",
+    ]
+
+
 def test_index_jobs_are_as_the_values_say(helm: Path) -> None:
     found = objects(render(helm, "--set=index.resources.limits.memory=8Gi"))
     args = find(found, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -285,6 +298,7 @@ def test_index_jobs_are_as_the_values_say(helm: Path) -> None:
         ("--set=image.prefix=", "image.prefix is not set: build the three images, push them where your"),
         ("--set=index.securityContext.runAsUser=0", "at '/index/securityContext/runAsUser'"),
         ("--set=index.securityContext.privileged=true", "additional properties 'privileged' not allowed"),
+        ("--set=proxy.httpsProxy=proxy:3128", "at '/proxy/httpsProxy'"),
         ("--set=image.pullPolicy=Sometimes", "at '/image/pullPolicy'"),
         ("--set=node.image=example:5000/node:1", "at '/node/image'"),
         ("--set=monitoring.interval=often", "at '/monitoring/interval'"),

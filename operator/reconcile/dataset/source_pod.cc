@@ -107,22 +107,23 @@ Json SourcePod(std::string_view container, const Json& args, const Json& resourc
                    {"runAsGroup", kUser},
                    {"seccompProfile", {{"type", "RuntimeDefault"}}}};
   security.update(settings.index_pod.value("securityContext", Json::object()));
-  const Json only = {{"name", container},
-                     {"image", settings.sidecar_image},
-                     {"imagePullPolicy", settings.image_pull_policy},
-                     {"command", {"optcache-sidecar"}},
-                     {"args", args},
-                     {"resources", resources},
-                     {"securityContext",
-                      {{"allowPrivilegeEscalation", false},
-                       {"capabilities", {{"drop", {"ALL"}}}},
-                       {"readOnlyRootFilesystem", true}}},
-                     {"terminationMessagePolicy", "FallbackToLogsOnError"},
-                     {"volumeMounts", Mounts(spec)}};
+  Json only = {{"name", container},
+               {"image", settings.sidecar_image},
+               {"imagePullPolicy", settings.image_pull_policy},
+               {"command", {"optcache-sidecar"}},
+               {"args", args},
+               {"resources", resources},
+               {"securityContext",
+                {{"allowPrivilegeEscalation", false},
+                 {"capabilities", {{"drop", {"ALL"}}}},
+                 {"readOnlyRootFilesystem", true}}},
+               {"terminationMessagePolicy", "FallbackToLogsOnError"},
+               {"volumeMounts", Mounts(spec)}};
+  if (!settings.source_variables.empty()) only["env"] = settings.source_variables;
   Json pod = {{"restartPolicy", "Never"},
               {"automountServiceAccountToken", false},
               {"securityContext", std::move(security)},
-              {"containers", Json::array({only})},
+              {"containers", Json::array({std::move(only)})},
               {"volumes", Volumes(spec)}};
   for (const std::string& secret : settings.image_pull_secrets)
     pod["imagePullSecrets"].push_back({{"name", secret}});

@@ -58,6 +58,17 @@ TEST(IndexJob, ComparesWithTheManifestOfBefore) {
   EXPECT_EQ(*std::next(flag), kDigest);
 }
 
+TEST(IndexJob, HasTheVariablesOfThoseThatReadSources) {
+  const Json dataset = HttpDataset();
+  EXPECT_FALSE(kube::Find(JobOf(dataset), "/spec/template/spec/containers/0").contains("env"));
+  ReconcileSettings settings = kSettings;
+  settings.source_variables =
+      Json::parse(R"([{"name": "https_proxy", "value": "http://proxy:3128"}])");
+  const Json job =
+      BuildIndexJob(dataset, api::ParseDatasetSpec(dataset).value(), kRun, settings).value();
+  EXPECT_EQ(kube::Find(job, "/spec/template/spec/containers/0/env"), settings.source_variables);
+}
+
 TEST(IndexJob, BelongsToItsDataset) {
   const Json job = JobOf(HttpDataset());
   EXPECT_EQ(kube::ControllerOf(job)->uid, "u");

@@ -237,6 +237,14 @@ TEST(Container, RunsTheDocumentedCommand) {
   EXPECT_EQ(command, DocumentedCommand());
 }
 
+TEST(Container, HasTheVariablesOfThoseThatReadSources) {
+  const Json variable = {{"name", "https_proxy"}, {"value", "http://proxy:3128"}};
+  const Json without = BuildContainer({}, {})["env"];
+  Json with = without;
+  with.push_back(variable);
+  EXPECT_EQ(BuildContainer({}, {.source_variables = Json::array({variable})})["env"], with);
+}
+
 TEST(Container, AlwaysRequestsItsLimits) {
   SidecarPlan plan;
   for (const char* memory : {"", "3Gi"}) {
