@@ -62,7 +62,10 @@ MessageType TypeOf(const Message& message) {
   return static_cast<MessageType>(message.index() + 1);
 }
 
-std::uint16_t VersionOf(MessageType type) {
+std::uint16_t VersionOf(const Message& message) {
+  const MessageType type = TypeOf(message);
+  const auto* health = std::get_if<StoreHealth>(&message);
+  if (health != nullptr && health->state == StoreState::kChanged) return 5;
   if (type >= MessageType::kSavings) return 4;
   if (type >= MessageType::kStreamTrace) return 3;
   return type >= MessageType::kStreamOrder ? 2 : 1;

@@ -50,8 +50,8 @@ enum class MessageType : std::uint8_t {
 };
 
 MessageType TypeOf(const Message& message);
-// The version of the protocol in which it came.
-std::uint16_t VersionOf(MessageType type);
+// The version of the protocol in which it came, with what it says.
+std::uint16_t VersionOf(const Message& message);
 // As in docs/formats/wire.md: "Get".
 std::string_view TypeName(MessageType type);
 

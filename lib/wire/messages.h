@@ -21,7 +21,7 @@ using MemberId = std::uint32_t;    // given by the coordinator, never reused
 using LeaseId = std::uint64_t;     // 0: none
 
 inline constexpr std::uint16_t kMinVersion = 1;
-inline constexpr std::uint16_t kMaxVersion = 4;
+inline constexpr std::uint16_t kMaxVersion = 5;
 // What one side speaks.
 struct VersionRange {
   std::uint16_t min = kMinVersion;
@@ -210,7 +210,9 @@ struct StreamProgress {
 enum class StoreState : std::uint8_t {
   kUntried = 0,  // nothing was asked of it, or not for a while
   kAnswers = 1,
-  kSilent = 2,  // it answers nothing, and is taken for gone
+  kSilent = 2,   // it answers nothing, and is taken for gone
+  kChanged = 3,  // it answers, lately with an object that is not the one that was indexed. From
+                 // version 5 on
 };
 
 // Whether the sidecar reaches the store of a dataset. Sent when it changes, and now and then. From
@@ -219,7 +221,7 @@ struct StoreHealth {
   DatasetKey dataset = 0;
   StoreState state = StoreState::kUntried;
   std::uint64_t silent_ms = 0;  // kSilent: for how long
-  std::string cause;            // kSilent: of the last attempt, for people
+  std::string cause;            // kSilent: of the last attempt, for people; kChanged: the object
   friend bool operator==(const StoreHealth&, const StoreHealth&) = default;
 };
 

@@ -337,7 +337,7 @@ void SocketConnection::Send(std::uint32_t request_id, const wire::Message& messa
                             ByteSpan payload, std::shared_ptr<const void> pin) {
   if (closed_ || closing_when_sent_) return;
   CHECK(open_);
-  if (wire::VersionOf(wire::TypeOf(message)) > session_.version()) return;
+  if (wire::VersionOf(message) > session_.version()) return;
   Queue(request_id, message, payload, std::move(pin));
 }
 

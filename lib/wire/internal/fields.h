@@ -108,7 +108,7 @@ inline constexpr std::pair<LeaseEvent, LeaseEvent> kRange<LeaseEvent> = {LeaseEv
                                                                          LeaseEvent::kFailed};
 template <>
 inline constexpr std::pair<StoreState, StoreState> kRange<StoreState> = {StoreState::kUntried,
-                                                                         StoreState::kSilent};
+                                                                         StoreState::kChanged};
 template <>
 inline constexpr std::pair<Found, Found> kRange<Found> = {Found::kHeld, Found::kNobody};
 

@@ -1,4 +1,4 @@
-// The frames of versions 1 to 4, byte by byte: a change here is a change of the protocol.
+// The frames of versions 1 to 5, byte by byte: a change here is a change of the protocol.
 // UPDATE_GOLDEN=1 writes the files anew.
 
 #include <map>
@@ -73,6 +73,8 @@ std::map<std::string, Message> Examples() {
                                    .state = StoreState::kSilent,
                                    .silent_ms = 12500,
                                    .cause = "a.jpg: connection refused"}},
+      {"store_health_changed",
+       StoreHealth{.dataset = 1, .state = StoreState::kChanged, .cause = "train/a.jpg"}},
       {"savings", Savings{.dataset = 1, .requests = 870000, .bytes = -4096, .wait_us = 41500000}},
       {"stream_progress", StreamProgress{.stream = 2,
                                          .rank = 3,

@@ -81,7 +81,7 @@ TEST(Session, NoCommonVersionIsARefusalThatNamesBothRanges) {
   const auto version = NegotiateVersion(Hello{.min_version = 7, .max_version = 9, .name = "pod"});
   ASSERT_FALSE(version.has_value());
   EXPECT_EQ(version.error().message(),
-            "'pod' speaks versions 7 to 9, this node 1 to 4; update the older of the two");
+            "'pod' speaks versions 7 to 9, this node 1 to 5; update the older of the two");
   EXPECT_FALSE(NegotiateVersion(Hello{.min_version = 2, .max_version = 1}).has_value());
 }
 
