@@ -12,10 +12,18 @@ void StoreTable::OnHealth(ClientId from, const wire::StoreHealth& health, Monoto
   Entry& entry = datasets[health.dataset];
   if (entry.state != health.state) ++changes_;
   entry = {.state = health.state};
+  if (health.state == wire::StoreState::kChanged) return NoteChange(health, now);
   if (health.state != wire::StoreState::kSilent) return;
   const auto silent = std::min<std::uint64_t>(health.silent_ms, coordination::kMaxSilentMs);
   entry.silent_since = now - std::chrono::milliseconds(silent);
   entry.cause = CutText(Visible(health.cause), coordination::kMaxCauseBytes);
+}
+
+void StoreTable::NoteChange(const wire::StoreHealth& health, MonotonicTime now) {
+  std::erase_if(changed_, [&](const auto& item) { return now - item.second.at >= kChangedFor; });
+  if (changed_.size() >= coordination::kMaxDatasets && !changed_.contains(health.dataset)) return;
+  changed_[health.dataset] = {
+      .object = CutText(Visible(health.cause), coordination::kMaxCauseBytes), .at = now};
 }
 
 void StoreTable::OnClosed(ClientId from) {
@@ -25,12 +33,16 @@ void StoreTable::OnClosed(ClientId from) {
 // The cause is that of whom it is silent to for the longest.
 coordination::StoreReport StoreTable::Report(wire::DatasetKey dataset, MonotonicTime now) const {
   coordination::StoreReport report;
+  const auto changed = changed_.find(dataset);
+  if (changed != changed_.end() && now - changed->second.at < kChangedFor)
+    report.changed = changed->second.object;
   const Entry* longest = nullptr;
   for (const auto& [_, datasets] : clients_) {
     const auto found = datasets.find(dataset);
     if (found == datasets.end()) continue;
     const Entry& entry = found->second;
-    if (entry.state == wire::StoreState::kAnswers) ++report.answering;
+    if (entry.state == wire::StoreState::kAnswers || entry.state == wire::StoreState::kChanged)
+      ++report.answering;
     if (entry.state != wire::StoreState::kSilent) continue;
     ++report.silent;
     if (longest == nullptr || entry.silent_since < longest->silent_since) longest = &entry;

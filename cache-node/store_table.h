@@ -20,6 +20,8 @@ class StoreTable {
   void OnHealth(ClientId from, const wire::StoreHealth& health, MonotonicTime now);
   void OnClosed(ClientId from);
 
+  // Of an object that has changed until kChangedFor after the last word of it.
+  static constexpr Duration kChangedFor = std::chrono::minutes(1);
   coordination::StoreReport Report(wire::DatasetKey dataset, MonotonicTime now) const;
 
   // Rises with everything the coordinator should hear of at once.
@@ -31,7 +33,15 @@ class StoreTable {
     MonotonicTime silent_since{};
     std::string cause;
   };
+  // A job that meets such an object often ends by it, so this outlives the connection.
+  struct Changed {
+    std::string object;
+    MonotonicTime at{};
+  };
+  void NoteChange(const wire::StoreHealth& health, MonotonicTime now);
+
   std::map<ClientId, std::map<wire::DatasetKey, Entry>> clients_;
+  std::map<wire::DatasetKey, Changed> changed_;
   std::uint64_t changes_ = 0;
 };
 

@@ -138,10 +138,15 @@ std::vector<wire::StoreHealth> StoreReader::Health() const {
   for (const auto& [_, entry] : datasets_) {
     storage::StoreHealth health = entry.dataset.store().Health();
     const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(health.silent_for);
-    all.push_back({.dataset = entry.dataset.key(),
-                   .state = StateOf(health.state),
-                   .silent_ms = static_cast<std::uint64_t>(silent.count()),
-                   .cause = CutText(std::move(health.cause), kMaxCauseBytes)});
+    wire::StoreHealth& told = all.emplace_back(
+        wire::StoreHealth{.dataset = entry.dataset.key(),
+                          .state = StateOf(health.state),
+                          .silent_ms = static_cast<std::uint64_t>(silent.count()),
+                          .cause = CutText(std::move(health.cause), kMaxCauseBytes)});
+    const bool changed = !entry.changed.empty() && clock_.Now() - entry.changed_at < kChangedFor;
+    if (!changed || told.state == wire::StoreState::kSilent) continue;
+    told.state = wire::StoreState::kChanged;
+    told.cause = CutText(entry.changed, kMaxCauseBytes);
   }
   return all;
 }
@@ -180,6 +185,12 @@ void StoreReader::OnSample(std::shared_ptr<Pending> read, const storage::ReadOut
   End(std::move(read), Error(std::move(mismatch)));
 }
 
+void StoreReader::NoteChange(const Pending& read, MonotonicTime now) {
+  const dataset::Manifest& manifest = read.manifest();
+  read.entry.changed = manifest.ObjectAt(storage::RangeOf(manifest, read.id).object).path;
+  read.entry.changed_at = now;
+}
+
 Status StoreReader::LogMismatch(const Pending& read, bool is_last) {
   const dataset::Manifest& manifest = read.manifest();
   const std::string& store = read.entry.dataset.store().name();
@@ -203,7 +214,8 @@ Status StoreReader::LogMismatch(const Pending& read, bool is_last) {
 }
 
 void StoreReader::End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc) {
-  loop_.Post([read = std::move(read), crc = std::move(crc)]() mutable {
+  loop_.Post([this, read = std::move(read), crc = std::move(crc)]() mutable {
+    if (!crc && crc.error().code() == Code::kConflict) NoteChange(*read, clock_.Now());
     const Done done = std::move(read->done);
     read.reset();
     done(std::move(crc));

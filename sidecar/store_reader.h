@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -25,6 +26,10 @@ class StoreReader final : public StorePort {
  public:
   StoreReader(net::EventLoop& loop, const Clock& clock)
       : loop_(loop), clock_(clock), differs_(clock), refused_(clock) {}
+
+  // How long Health tells of an object that has changed: a node that does not know the dataset yet
+  // is told again.
+  static constexpr Duration kChangedFor = std::chrono::minutes(1);
 
   // The dataset outlives the reader.
   void Add(const ServedDataset& dataset) { datasets_.try_emplace(&dataset, dataset); }
@@ -48,6 +53,10 @@ class StoreReader final : public StorePort {
     const ServedDataset& dataset;
     const storage::TrafficRef traffic = std::make_shared<storage::Traffic>();
     std::atomic<std::uint64_t> mismatches = 0;  // samples that came with other bytes
+    // The last object that was not the one that was indexed, and when it was met. Of the loop's
+    // thread.
+    std::string changed{};
+    MonotonicTime changed_at{};
   };
   struct Pending;
   // What one read fills.
@@ -56,6 +65,7 @@ class StoreReader final : public StorePort {
   void ReadAgain(std::shared_ptr<Pending> read);
   void OnRead(std::shared_ptr<Together> reads, const storage::ReadOutcome& outcome);
   void OnSample(std::shared_ptr<Pending> read, const storage::ReadOutcome& outcome);
+  static void NoteChange(const Pending& read, MonotonicTime now);
   Status LogMismatch(const Pending& read, bool is_last);
   void End(std::shared_ptr<Pending> read, Result<std::uint32_t> crc);
 

@@ -151,6 +151,12 @@ std::string DescribeSilence(const StoreStatus& store) {
   return text;
 }
 
+std::string DescribeChange(std::string_view object) {
+  return std::string(object) +
+         " is not the object that was indexed, and reads of it fail. "
+         "Other objects may have changed, too";
+}
+
 std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_bytes) {
   if (capacity <= dataset_bytes) return std::nullopt;
   return "the capacity (" + FormatBytes(capacity) + ") is larger than the dataset (" +
@@ -267,6 +273,7 @@ void Coordinator::AddStore(const DatasetEntry& dataset, MonotonicTime now,
     const StoreReport& report = found->second.store;
     store.answering += report.answering;
     store.silent += report.silent;
+    if (!report.changed.empty()) store.changed = report.changed;
     if (report.silent == 0) continue;
     ++store.members_silent;
     const double silent =
@@ -284,6 +291,7 @@ void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) c
   if (status.store.silent > 0)
     status.notes.push_back("the store is silent: " + DescribeSilence(status.store) +
                            "; reads wait for it");
+  if (!status.store.changed.empty()) status.notes.push_back(DescribeChange(status.store.changed));
   // Rounding down takes less than a byte a member.
   ByteCount granted = 0;
   for (const MemberCapacity& share : dataset.granted)

@@ -166,6 +166,7 @@ struct StoreReport {
   std::uint32_t silent = 0;     // to which it answers nothing: they take it for gone
   std::uint64_t silent_ms = 0;  // for how long, to whom for the longest
   std::string cause;            // that one's last: one line of text, bounded
+  std::string changed;          // an object that is not the one that was indexed, met lately
   friend bool operator==(const StoreReport&, const StoreReport&) = default;
 };
 

@@ -83,6 +83,7 @@ struct StoreStatus {
   std::uint64_t members_silent = 0;  // on this many members
   double silent_seconds = 0;         // for how long, to whom for the longest
   std::string cause;                 // that one's last
+  std::string changed;               // an object that is not the one that was indexed, met lately
   // Since the last word of a sidecar that it was silent; nullopt: there has been none, or another
   // coordinator heard it.
   std::optional<double> quiet_seconds;
@@ -144,6 +145,9 @@ std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_by
 // "it answers nothing to 3 of 8 sidecars, on 2 machines, for more than 5 minutes (last: …)"; the
 // same for a while, so that who keeps it need not write it again all the time.
 std::string DescribeSilence(const StoreStatus& store);
+
+// "a.jpg is not the object that was indexed: …".
+std::string DescribeChange(std::string_view object);
 
 std::string ToJson(const ClusterStatus& status);
 // As coordination/codec.h.

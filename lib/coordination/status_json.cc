@@ -85,6 +85,7 @@ Json Encode(const StoreStatus& store) {
                {"members_silent", store.members_silent},
                {"silent_seconds", store.silent_seconds},
                {"cause", store.cause}};
+  if (!store.changed.empty()) json["changed"] = store.changed;
   if (store.quiet_seconds) json["quiet_seconds"] = *store.quiet_seconds;
   return json;
 }
@@ -183,6 +184,7 @@ void Read(JsonObject object, StoreStatus& store) {
   object.Read("members_silent", store.members_silent);
   object.Read("silent_seconds", store.silent_seconds);
   object.Read("cause", store.cause, kMaxCauseBytes);
+  object.Read("changed", store.changed, kMaxCauseBytes);
   double quiet = -1;
   object.Read("quiet_seconds", quiet);
   if (quiet >= 0) store.quiet_seconds = quiet;

@@ -124,6 +124,7 @@ void Read(JsonObject object, TrialReport& trial) {
 
 Json Encode(const StoreReport& store) {
   Json json = {{"answering", store.answering}};
+  if (!store.changed.empty()) json["changed"] = store.changed;
   if (store.silent == 0) return json;
   json["silent"] = store.silent;
   json["silent_ms"] = store.silent_ms;
@@ -166,6 +167,7 @@ void Read(JsonObject object, StoreReport& store) {
   object.Read("silent", store.silent);
   object.Read("silent_ms", store.silent_ms);
   object.Read("cause", store.cause, kMaxCauseBytes);
+  object.Read("changed", store.changed, kMaxCauseBytes);
   store.silent_ms = std::min(store.silent_ms, kMaxSilentMs);
 }
 

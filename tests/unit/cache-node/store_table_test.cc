@@ -47,6 +47,23 @@ TEST_F(StoreTableTest, WhoHasGoneSaysNothingMore) {
   EXPECT_EQ(stores_.changes(), closed);
 }
 
+TEST_F(StoreTableTest, TellsOfAnObjectThatHasChangedForAMinute) {
+  const std::uint64_t changes = stores_.changes();
+  Say(1, StoreState::kChanged, 0, "a.jpg");
+  EXPECT_GT(stores_.changes(), changes);
+  EXPECT_EQ(Report(), (coordination::StoreReport{.answering = 1, .changed = "a.jpg"}));
+  Say(1, StoreState::kChanged, 0, "b\njpg" + std::string(4000, 'x'));
+  EXPECT_TRUE(Report().changed.starts_with("b\\u000ajpgxxx"));
+  EXPECT_EQ(Report().changed.size(), coordination::kMaxCauseBytes);
+  stores_.OnClosed(1);
+  clock_.Advance(StoreTable::kChangedFor - seconds(1));
+  EXPECT_EQ(Report().answering, 0U);
+  EXPECT_NE(Report().changed, "") << "the job that met it has ended";
+  EXPECT_EQ(stores_.Report(2, clock_.Now()), coordination::StoreReport{});
+  clock_.Advance(seconds(1));
+  EXPECT_EQ(Report(), coordination::StoreReport{});
+}
+
 TEST_F(StoreTableTest, TheSameAgainIsNoNews) {
   Say(1, StoreState::kSilent, 2000, "refused");
   const std::uint64_t changes = stores_.changes();

@@ -109,6 +109,7 @@ TEST(ReportSize, AReportOfWhatThereMayBeIsTaken) {
     dataset.manifest_digest = std::string(64, 'f');
     dataset.store.silent = 1;
     dataset.store.cause = std::string(kMaxCauseBytes, '"');
+    dataset.store.changed = std::string(kMaxCauseBytes, '"');
     for (StreamId stream = 1; stream <= 8; ++stream)
       for (PassNumber pass = 0; pass < 2; ++pass)
         dataset.passes.push_back(WidestPass(stream, pass));

@@ -195,6 +195,22 @@ TEST(ClusterStatus, SaysToWhomTheStoreIsSilent) {
   EXPECT_EQ(seen().notes, std::vector<std::string>{});
 }
 
+TEST(ClusterStatus, SaysWhichObjectHasChanged) {
+  Scenario scenario;
+  scenario.Node("a").datasets = {OfStore({.answering = 1})};
+  scenario.Node("b").datasets = {OfStore({.answering = 1, .changed = "a.jpg"})};
+  scenario.Second();
+  const auto seen = [&] { return scenario.coordinator().Snapshot(scenario.now()).datasets[0]; };
+  EXPECT_EQ(seen().store.changed, "a.jpg");
+  EXPECT_EQ(seen().notes,
+            std::vector<std::string>{"a.jpg is not the object that was indexed, and reads of it "
+                                     "fail. Other objects may have changed, too"});
+  scenario.Node("b").datasets = {OfStore({.answering = 1})};
+  scenario.Second();
+  EXPECT_EQ(seen().store.changed, "");
+  EXPECT_EQ(seen().notes, std::vector<std::string>{});
+}
+
 TEST(ClusterStatus, WhatIsSaidOfAnEarlierManifestsStoreIsNotOfThisOne) {
   Scenario scenario;
   DatasetReport before = OfStore({.silent = 1, .silent_ms = 5000});
@@ -244,6 +260,7 @@ TEST(ClusterStatus, ReadsTheJsonThatItWrites) {
                               .members_silent = 1,
                               .silent_seconds = 12.5,
                               .cause = "refused",
+                              .changed = "a.jpg",
                               .quiet_seconds = 0};
   EXPECT_EQ(ParseClusterStatus(ToJson(status)), status);
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "dataset/manifest_builder.h"
 #include "support/fake_object_store.h"
+#include "support/manual_clock.h"
 #include "support/temp_dir.h"
 #include "unit/sidecar/fakes.h"
 
@@ -100,6 +101,7 @@ TEST(ParseDatasetSource, RepeatsTheFormToWhoeverMissesIt) {
 class StoreReaderTest : public testing::Test {
  protected:
   void SetUp() override {
+    clock_.Advance(SystemClock().Now() - clock_.Now());  // the store's clock
     dir_.Write("data/a.bin", "the first");
     dir_.Write("data/b.bin", "the second");
     dataset::ManifestBuilder builder(dataset::Order::kPath, {});
@@ -137,7 +139,8 @@ class StoreReaderTest : public testing::Test {
   FakeArena arena_{1000};
   SampleMemory memory_{arena_, 0, {}};
   std::unique_ptr<ServedDataset> dataset_;
-  StoreReader reader_{loop_, SystemClock()};
+  ManualClock clock_;
+  StoreReader reader_{loop_, clock_};
 };
 
 TEST_F(StoreReaderTest, ReadsASampleAndItsChecksum) {
@@ -300,6 +303,21 @@ TEST_F(StoreReaderTest, SaysWhetherItsStoresAnswer) {
   EXPECT_EQ(reader_.Health()[0], wire::StoreHealth{.dataset = dataset_->key()});
   ASSERT_TRUE(Read(0, memory_.AllocateInArena(dataset_->SizeOf(0))).has_value());
   EXPECT_EQ(reader_.Health()[0].state, wire::StoreState::kAnswers);
+}
+
+TEST_F(StoreReaderTest, TellsForAMinuteOfAnObjectThatHasChanged) {
+  dir_.Write("data/a.bin", "longer than before");
+  const auto crc = Read(0, memory_.AllocateInArena(dataset_->SizeOf(0)));
+  ASSERT_FALSE(crc.has_value());
+  EXPECT_EQ(crc.error().code(), Code::kConflict);
+  const wire::StoreHealth changed = {
+      .dataset = dataset_->key(), .state = wire::StoreState::kChanged, .cause = "a.bin"};
+  clock_.Advance(StoreReader::kChangedFor - std::chrono::seconds(1));
+  ASSERT_TRUE(Read(1, memory_.AllocateInArena(dataset_->SizeOf(1))).has_value());
+  EXPECT_EQ(reader_.Health()[0], changed);
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(reader_.Health()[0].state, wire::StoreState::kAnswers);
+  EXPECT_EQ(reader_.Health()[0].cause, "");
 }
 
 TEST_F(StoreReaderTest, LetsGoOfItsBufferBeforeItCallsBack) {
