@@ -130,7 +130,8 @@ PodRow ReadPod(const Json& object, const std::map<std::string, ByteCount>& cache
 void AddNotes(const Json& object, std::vector<std::string>& notes) {
   for (const Json& condition : Items(object, "/status/conditions")) {
     const std::string type = TextAt(condition, "/type");
-    const bool inverted = type == "Degraded" || type == "ManifestLost";  // good when False
+    const bool inverted =
+        type == "Degraded" || type == "ManifestLost" || type == "Stale";  // good when False
     if (TextAt(condition, "/status") != (inverted ? "True" : "False")) continue;
     if (type == "Progressing") continue;  // False: nothing is going on
     notes.push_back(fmt::format("{} {}: {} is {} ({}): {}", TextAt(object, "/kind"),

@@ -210,6 +210,10 @@ void DatasetTeller::TellIndex() {
     if (Of("Indexed").reason == "Indexing") finding.severity = Severity::kWarning;
     findings_.push_back(std::move(finding));
   }
+  if (Is("Stale", ConditionStatus::kTrue)) {
+    findings_.push_back(
+        Fault("list of samples", Words("Stale"), Advise(kIndexAdvice, Of("Stale").reason)));
+  }
   if (Is("ManifestLost", ConditionStatus::kTrue)) {
     findings_.push_back(Fault("list of samples", Words("ManifestLost"),
                               "Wait. If it happens often, set node.stateVolume of the chart to a "

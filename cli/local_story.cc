@@ -61,6 +61,11 @@ void TellMemoryOf(const DatasetStatus& dataset, std::vector<Finding>& findings) 
 }
 
 void TellSourceOf(const DatasetStatus& dataset, std::vector<Finding>& findings) {
+  if (!dataset.store.changed.empty()) {
+    findings.push_back(Fault("index", coordination::DescribeChange(dataset.store.changed),
+                             "When no program writes to the source, stop `optcache up` and start "
+                             "it with --reindex."));
+  }
   if (dataset.store.silent == 0) {
     if (dataset.store.answering > 0) findings.push_back(Fine("source", "it answers"));
     return;
@@ -72,7 +77,9 @@ void TellSourceOf(const DatasetStatus& dataset, std::vector<Finding>& findings) 
 
 void TellNotesOf(const DatasetStatus& dataset, std::vector<Finding>& findings) {
   for (const std::string& note : dataset.notes) {
-    if (note.starts_with("the store is silent")) continue;  // TellSourceOf
+    // TellSourceOf
+    if (note.starts_with("the store is silent")) continue;
+    if (note == coordination::DescribeChange(dataset.store.changed)) continue;
     findings.push_back(
         Warn("note", note,
              "To see which dataset has which memory, run: optcache status. More "

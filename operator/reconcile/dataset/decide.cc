@@ -126,6 +126,18 @@ void SetIndexed(const Observed& observed, const api::DatasetSpec& spec, const In
   }
 }
 
+// Of an object that is not the one that was indexed, as sidecars say that have read it.
+void SetStale(const Observed& observed, bool listed_again, std::string_view manifest,
+              Conditions& conditions) {
+  if (listed_again) return conditions.Drop("Stale");
+  const bool is_of_this = observed.cache && observed.cache->manifest_digest == manifest;
+  std::optional<std::string> change = JudgeChange(kube::ConditionOf(observed.dataset, "Stale"),
+                                                  is_of_this ? &observed.cache->store : nullptr);
+  if (!change) return;
+  conditions.Set("Stale", ConditionStatus::kTrue, "SourceChanged", *std::move(change),
+                 ConditionStatus::kTrue);
+}
+
 void SetManifestLost(bool lost, Conditions& conditions) {
   if (lost) {
     conditions.Set("ManifestLost", ConditionStatus::kTrue, "NoHolder",
@@ -272,6 +284,7 @@ Decision DecideDataset(const Observed& observed, const ReconcileSettings& settin
   conditions.Drop("Invalid");
   const bool indexed = !status.manifest_digest.empty();
   SetIndexed(observed, *spec, indexing, status.manifest_digest, conditions);
+  SetStale(observed, indexing.result.has_value(), status.manifest_digest, conditions);
   const bool placed = SetPlaced(observed, indexed, conditions);
   if (indexed) {
     SetManifestLost(lost, conditions);

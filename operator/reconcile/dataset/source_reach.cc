@@ -79,4 +79,13 @@ SourceReach JudgeSource(const api::DatasetSpec& spec, const kube::Condition& bef
           .message = "the store did not answer when it was last asked, and no sidecar asks it now"};
 }
 
+std::optional<std::string> JudgeChange(const kube::Condition& before,
+                                       const coordination::StoreStatus* store) {
+  if (before.status == ConditionStatus::kTrue) return before.message;
+  if (store == nullptr || store->changed.empty()) return std::nullopt;
+  return coordination::DescribeChange(store->changed) +
+         ". When no program writes to the source, index it again: "
+         "give the Dataset another value of the annotation optcache.io/reindex";
+}
+
 }  // namespace optcache::reconcile

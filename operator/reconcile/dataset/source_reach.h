@@ -30,4 +30,10 @@ bool IsOfSidecars(std::string_view reason);
 SourceReach JudgeSource(const api::DatasetSpec& spec, const kube::Condition& before,
                         const coordination::StoreStatus* store);
 
+// What the condition Stale says, of an object that is not the one that was indexed; nullopt: no
+// sidecar has met one. `before` and `store` as above: what was said once stays until the source is
+// listed again.
+std::optional<std::string> JudgeChange(const kube::Condition& before,
+                                       const coordination::StoreStatus* store);
+
 }  // namespace optcache::reconcile

@@ -79,6 +79,19 @@ TEST(ClusterView, SaysWhatCouldNotBeAsked) {
             "pods cannot be shown: forbidden\n");
 }
 
+TEST(ClusterView, TellsOfAListThatIsStale) {
+  const auto view = ReadClusterView(
+      {.resources = R"({"items": [{"kind": "Dataset", "metadata": {"namespace": "a", "name": "b"},
+                                   "status": {"conditions": [
+                                     {"type": "Stale", "status": "True", "reason": "SourceChanged",
+                                      "message": "a.jpg is another one"}]}}]})",
+       .pods = R"({"items": []})"});
+  ASSERT_TRUE(view) << view.error().message();
+  EXPECT_TRUE(FormatClusterView(*view).ends_with(
+      "\nDataset a/b: Stale is True (SourceChanged): a.jpg is another one\n"))
+      << FormatClusterView(*view);
+}
+
 TEST(ClusterView, ShowsADashWhereThereAreNoPrices) {
   const auto view = ReadClusterView(
       {.resources = R"({"items": [{"kind": "Dataset", "metadata": {"namespace": "a", "name": "b"},

@@ -50,14 +50,13 @@ DatasetAnswers HealthyAnswers() {
 
 void SetCondition(Json& dataset, const std::string& type, const std::string& status,
                   const std::string& reason, const std::string& message) {
-  for (Json& condition : dataset["status"]["conditions"]) {
-    if (condition["type"] != type) continue;
-    condition = {{"type", type},
+  Json& all = dataset["status"]["conditions"];
+  std::erase_if(all.get_ref<Json::array_t&>(), [&](Json& old) { return old["type"] == type; });
+  all.push_back({{"type", type},
                  {"status", status},
                  {"reason", reason},
                  {"message", message},
-                 {"lastTransitionTime", "2026-01-05T10:00:00Z"}};
-  }
+                 {"lastTransitionTime", "2026-01-05T10:00:00Z"}});
 }
 
 DatasetAnswers NotIndexed(const std::string& reason, const std::string& message) {
@@ -168,6 +167,15 @@ TEST(DatasetStory, FaultsStandBeforeWhatIsFine) {
   EXPECT_EQ(explanation.findings.front().about, "source");
   EXPECT_EQ(explanation.findings.front().what,
             "StoreSilent: no answer (since 2026-01-05T10:00:00Z)");
+}
+
+TEST(DatasetStory, AnObjectThatHasChangedIsAFaultOfTheList) {
+  const Finding first =
+      Told(WithCondition("Stale", "True", "SourceChanged", "a.jpg is another one"))
+          .findings.front();
+  EXPECT_EQ(first.about, "list of samples");
+  EXPECT_TRUE(first.what.starts_with("SourceChanged: a.jpg is another one")) << first.what;
+  EXPECT_NE(first.to_do.find("optcache.io/reindex="), std::string::npos) << first.to_do;
 }
 
 TEST(DatasetStory, TellsOfAChangeThatIsNotInForceYet) {

@@ -1,5 +1,6 @@
 #include "cli/local_story.h"
 
+#include <algorithm>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -83,6 +84,19 @@ TEST(LocalStory, TellsOfACacheOnThisMachine) {
   text += TitledJob("a rank and a sidecar are missing",
                     {.status = status, .pages = {}, .silent_pages = 1});
   ExpectGolden(text, "cli/explain-local.txt");
+}
+
+TEST(LocalStory, AnObjectThatHasChangedIsTold) {
+  ClusterStatus status = HealthyCache();
+  status.datasets[0].store = {.answering = 1, .cause = "", .changed = "a.jpg"};
+  status.datasets[0].notes = {coordination::DescribeChange("a.jpg")};
+  const auto told = ExplainLocalDataset({.status = status}, "default/photos");
+  ASSERT_TRUE(told) << told.error().message();
+  const Finding& first = told->findings.front();
+  EXPECT_EQ(first.about, "index");
+  EXPECT_EQ(first.what, coordination::DescribeChange("a.jpg"));
+  EXPECT_NE(first.to_do.find("--reindex"), std::string::npos) << first.to_do;
+  EXPECT_EQ(std::ranges::count(told->findings, "note", &Finding::about), 0) << "it is told once";
 }
 
 TEST(LocalStory, HitsFarBelowThePredictionAreAWarning) {

@@ -99,7 +99,8 @@ CacheView CacheFrom(const Json& json) {
                   .silent = store.value("silent", std::uint64_t{0}),
                   .members_silent = store.value("machines", std::uint64_t{0}),
                   .silent_seconds = RealAt(store, "silentSeconds"),
-                  .cause = store.value("cause", "")};
+                  .cause = store.value("cause", ""),
+                  .changed = store.value("changed", "")};
     if (store.contains("quietSeconds")) view.store.quiet_seconds = RealAt(store, "quietSeconds");
   }
   if (json.contains("hitRatio")) view.hit_ratio = RealAt(json, "hitRatio");
