@@ -184,6 +184,24 @@ def test_fault_that_cannot_pass_ends_the_read_with_its_reason(
     assert samples[sample] == (objects.root / path).read_bytes()
 
 
+def test_the_status_names_an_object_that_has_changed(
+    samples: optcache.Dataset, cluster: Cluster, store: FaultyStore, objects: Dataset
+) -> None:
+    sample = OWN + 16
+    path = objects.paths[sample]
+    store.script(path, faulty_store.replaced, times=FOR_EVER)
+    with pytest.raises(optcache.SampleError):
+        samples[sample]
+
+    def changed() -> str:
+        (dataset,) = cluster.status()["datasets"]
+        return str(dataset["store"].get("changed", ""))
+
+    wait_until(lambda: changed() == path, "the sidecar says which object has changed")
+    assert f"{path} is not the object that was indexed" in cluster.status_text()
+    store.script(path, faulty_store.right, times=0)
+
+
 def test_the_log_of_the_sidecar_names_a_failed_read(
     samples: optcache.Dataset, cluster: Cluster, store: FaultyStore, objects: Dataset
 ) -> None:
