@@ -92,6 +92,9 @@ TEST(SceneOfRunningJobs, DoNotWaitWithRoomForAllWhereverTheyBegin) {
     validation.position = 10;
     const auto scene = SceneFor(TwoNodes({job, validation}), 6);
     EXPECT_EQ(FirstReads(scene->run, scene->run.steady_from()), 0U) << position;
+    RunningCache on_one_node = TwoNodes({job, validation});
+    on_one_node.nodes = 1;
+    EXPECT_DOUBLE_EQ(WaitingWithRoomForAll(on_one_node), 0) << position;
   }
 }
 
