@@ -140,7 +140,7 @@ Status NoDataset(Asker& asker, const std::string& ns, const std::string& name) {
     if (key.name == name)
       return {Code::kNotFound, fmt::format("{0}, but in namespace {1}: add -n {1}", text, key.ns)};
   }
-  if (here.empty()) return {Code::kNotFound, text + ", and no other"};
+  if (here.empty()) return {Code::kNotFound, text + "; this namespace has no Dataset"};
   return {Code::kNotFound, fmt::format("{}; there are: {}", text, SomeNames(here))};
 }
 

@@ -128,14 +128,15 @@ void TellSavedOf(const DatasetStatus& dataset, std::vector<Finding>& findings) {
                                                static_cast<double>(saved.wait_us) / 1e6)));
 }
 
+// `none` is said where the range is empty.
 template <typename Range, typename Name>
 std::unexpected<Status> NoneOf(std::string_view what, std::string_view name, const Range& range,
-                               Name name_of) {
+                               Name name_of, std::string_view none) {
   std::string text = fmt::format("there is no {} {}", what, name);
   std::string names;
   for (const auto& each : range)
     names += (names.empty() ? "; there are: " : ", ") + name_of(each);
-  return Error(Code::kNotFound, text + (names.empty() ? ", and no other" : names));
+  return Error(Code::kNotFound, fmt::format("{}{}", text, names.empty() ? none : names));
 }
 
 void TellPagesOf(const LocalAnswers& answers, std::vector<Finding>& findings) {
@@ -164,7 +165,12 @@ std::vector<StreamStatus> AllStreams(const ClusterStatus& status) {
   return streams;
 }
 
+// `optcache status` shows a stream as NAME#INCARNATION.
 bool IsOf(const StreamStatus& stream, std::string_view name) {
+  const std::size_t number = name.rfind('#');
+  if (number != std::string_view::npos &&
+      name.substr(number + 1) == std::to_string(stream.incarnation))
+    name = name.substr(0, number);
   const auto parts = coordination::PartsOf(stream.name);
   return stream.name == name || parts.owner == name || coordination::JobOf(stream.name) == name;
 }
@@ -176,7 +182,8 @@ std::unexpected<Status> NoJob(std::string_view name, const std::vector<StreamSta
   std::ranges::copy_if(streams, std::back_inserter(loaders), [&](const StreamStatus& each) {
     return coordination::PartsOf(each.name).loader == name;
   });
-  if (loaders.empty()) return NoneOf("stream of a job", name, streams, name_of);
+  if (loaders.empty())
+    return NoneOf("stream of a job", name, streams, name_of, "; no job is attached now");
   std::vector<std::string> names;
   std::ranges::transform(loaders, std::back_inserter(names), name_of);
   return Error(Code::kNotFound,
@@ -192,7 +199,9 @@ Result<Explanation> ExplainLocalDataset(const LocalAnswers& answers, std::string
   const auto dataset =
       std::ranges::find_if(all, [&](const auto& each) { return IsCalled(each.name, name); });
   if (dataset == all.end())
-    return NoneOf("dataset", name, all, [](const auto& each) { return each.name; });
+    return NoneOf(
+        "dataset", name, all, [](const auto& each) { return each.name; },
+        "; the cache has no dataset yet");
   Explanation explanation{.kind = "Dataset", .name = dataset->name, .verdict = "", .findings = {}};
   std::vector<Finding>& findings = explanation.findings;
   TellMembers(answers.status, findings);

@@ -79,7 +79,7 @@ def test_what_is_not_there_names_what_is(
     assert ended.err == f"optcache: there is no dataset photos; there are: default/{DATASET}\n"
     ended = ask(programs, manifests, "job", "train")
     assert ended.code == 1
-    assert ended.err == "optcache: there is no stream of a job train, and no other\n"
+    assert ended.err == "optcache: there is no stream of a job train; no job is attached now\n"
 
 
 def test_a_killed_sidecar_is_a_fault_of_the_job(

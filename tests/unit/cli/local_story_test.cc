@@ -116,6 +116,15 @@ TEST(LocalStory, AJobIsCalledByItsStreamOrItsJob) {
   EXPECT_FALSE(ExplainLocalJob({.status = status}, "photos"));
 }
 
+TEST(LocalStory, AStreamIsCalledAsTheStatusShowsIt) {
+  ClusterStatus status = HealthyCache();
+  status.datasets[0].streams[0].incarnation = 12;
+  const std::string name = status.datasets[0].streams[0].name;
+  EXPECT_TRUE(ExplainLocalJob({.status = status}, name + "#12"));
+  for (const char* other : {"#1", "#2", "#", "#012", "#12x"})
+    EXPECT_FALSE(ExplainLocalJob({.status = status}, name + other)) << other;
+}
+
 TEST(LocalStory, ALoadersNameIsOfSeveralJobs) {
   ClusterStatus status = HealthyCache();
   status.datasets[0].streams.push_back({.name = "default/resnet.1a2b3c4d/photos/train"});
@@ -137,7 +146,7 @@ TEST(LocalStory, WhatIsNotThereNamesWhatIs) {
   EXPECT_EQ(job.error().message(),
             "there is no stream of a job val; there are: default/local/photos/train");
   EXPECT_EQ(ExplainLocalJob({}, "val").error().message(),
-            "there is no stream of a job val, and no other");
+            "there is no stream of a job val; no job is attached now");
 }
 
 }  // namespace
