@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,34 @@ def test_help_is_text_alone(verb: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(done.stdout) > 100
     assert not called.exists(), called.read_text()
+
+
+TENTHS = """\
+source <(sed -n '/^tenths() {/,/^}/p' '%s')
+tenths
+"""
+
+
+def test_a_build_into_a_log_shows_each_tenth_at_once() -> None:
+    said = [f"{100 * n // 400:3}%, {n} of 400 Building {n}.o" for n in range(1, 401)]
+    with subprocess.Popen(
+        ["bash", "-c", TENTHS % (ROOT / "dev")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    ) as shown:
+        assert shown.stdin is not None and shown.stdout is not None
+        watchdog = threading.Timer(300, shown.kill)
+        watchdog.start()
+        for line in (said[0], "a.cc:1: warning"):
+            shown.stdin.write(f"{line}\n")
+            assert shown.stdout.readline() == f"{line}\n", "while the build goes on"
+        shown.stdin.write("\n".join(said[1:]))  # and the last line has no end
+        shown.stdin.close()
+        rest = shown.stdout.read().splitlines()
+        watchdog.cancel()
+    assert rest == [said[40 * tenth - 1] for tenth in range(1, 11)]
 
 
 FRAMEWORKS = """\
