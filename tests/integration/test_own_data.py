@@ -22,7 +22,8 @@ IMAGES, CLASSES, EPOCHS = 40, 2, 3
 SECONDS = 300
 # Port 0: another cache may be up. Only the programs are taken from the build.
 OPTCACHE = """#!/bin/sh
-exec {programs}/optcache "$@" --port 0
+[ "$1" != up ] || set -- "$@" --port 0
+exec {programs}/optcache "$@"
 """
 EXPORT = re.compile(r"^export OPTCACHE_SOCKET=.*$", re.MULTILINE)
 INSTALLS = ("./dev wheel", "python3 -m venv ", "pip install ")
@@ -61,6 +62,13 @@ def block(language: str, having: str = "") -> str:
     return found
 
 
+def tell(export: str, words: str) -> str:
+    """What a command of the README prints, in a shell as it describes."""
+    shell = ["bash", "-c", f". .venv/bin/activate\n{export}\n{words}"]
+    ran = subprocess.run(shell, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return ran.stdout + ran.stderr
+
+
 def test_the_script_runs_as_printed_alone_and_by_torchrun(folder: Path) -> None:
     commands = block("sh", "pip install").splitlines()
     (start,) = (line for line in commands if not line.startswith(INSTALLS))
@@ -84,6 +92,8 @@ def test_the_script_runs_as_printed_alone_and_by_torchrun(folder: Path) -> None:
             out, errors = (said.decode() for said in ran.communicate(timeout=SECONDS))
         finally:
             stop(ran)
+        look = [line.partition("#")[0].strip() for line in block("sh", "optcache status").splitlines()]
+        looks = {words: tell(line, words) for words in look}
     finally:
         status = stop(up)
     assert ran.returncode == 0, errors
@@ -97,3 +107,8 @@ def test_the_script_runs_as_printed_alone_and_by_torchrun(folder: Path) -> None:
     attached = set(re.findall(r"loader attached.*? rank=(\d+) .*?world=(\d+)", told))
     assert attached == {("0", "1"), ("0", "2"), ("1", "2")}
     assert "order unknown" not in told
+    assert "default/photos" in looks["optcache status"]
+    assert "Saved by the sidecars" in looks["optcache status"]
+    assert "of a job local; no job is attached now" in looks["optcache explain job local"]
+    assert re.search(r"^ok +sidecar-0: ", looks["optcache doctor"], re.MULTILINE)
+    assert "OPTCACHE_SOCKET is not set" not in looks["optcache doctor"]

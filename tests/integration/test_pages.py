@@ -223,6 +223,17 @@ def test_a_list_of_ranges(
     assert dataset[0].dtype == np.float32
 
 
+def test_one_array_a_file(up: Up, tmp_path: Path) -> None:
+    (script,) = blocks(FORMATS, "One file a sample", "python")
+    arrays = [np.full((2, 3), number, dtype="f4") for number in range(5)]
+    (tmp_path / "arrays").mkdir()
+    for number, array in enumerate(arrays):
+        np.save(tmp_path / "arrays" / f"{number}.npy", array)
+    up(f'{HEAD}spec: {{source: {{file: {{path: "{tmp_path / "arrays"}"}}}}, {CACHE}}}')
+    dataset = run_script(script)["dataset"]
+    assert [sample.tolist() for sample in dataset] == [array.tolist() for array in arrays]
+
+
 def test_arrays_of_numpy(
     up: Up, bucket: Callable[[str, Objects], None], tmp_path: Path
 ) -> None:
