@@ -1,5 +1,5 @@
 """docs/user/quickstart.md, and what several-jobs.md builds on it, word for word, but for the name of the
-training image.
+training image. Its block of language bash, which makes a cluster, is left out.
 """
 
 from __future__ import annotations
