@@ -34,6 +34,16 @@ def test_every_reason_of_the_injector_is_explained() -> None:
     assert reasons - explained() == set()
 
 
+def test_pages_name_the_memory_that_a_node_requests() -> None:
+    golden = (ROOT / "tests/chart/golden/default.yaml").read_text()
+    (node,) = (it for it in yaml.safe_load_all(golden) if it and it["kind"] == "DaemonSet")
+    (container,) = node["spec"]["template"]["spec"]["containers"]
+    request = container["resources"]["requests"]["memory"]
+    words = f"{int(request.removesuffix('Mi')) / 1024:.1f} GiB"
+    for page in ("quickstart.md", "install.md"):
+        assert words in (ROOT / "docs/user" / page).read_text(), page
+
+
 # What is written like a reason and is none: kinds and words of Kubernetes, values of our fields,
 # types of conditions.
 NO_REASONS = {
@@ -179,7 +189,7 @@ def test_defaults_of_annotations_are_those_of_the_injector() -> None:
 
 
 def test_pages_that_install_say_where_the_images_are() -> None:
-    """Nobody publishes them, and the chart refuses to guess."""
+    """They are not published, and the chart refuses to guess. `./dev cluster images` makes those of optcache.test."""
     pages = [ROOT / "README.md", ROOT / "charts/optcache/README.md", *(ROOT / "docs/user").glob("*.md")]
     commands = [
         command
@@ -187,7 +197,8 @@ def test_pages_that_install_say_where_the_images_are() -> None:
         for command in re.findall(r"^ *helm install (?:.*\\\n)*.*", page.read_text(), re.MULTILINE)
     ]
     assert len(commands) >= 3
-    assert [command for command in commands if "--set image.prefix=$REGISTRY/" not in command] == []
+    said = re.compile(r"--set image\.prefix=(\$REGISTRY|optcache\.test)/")
+    assert [command for command in commands if not said.search(command)] == []
 
 
 def test_the_images_that_the_page_builds_are_those_of_the_chart() -> None:
