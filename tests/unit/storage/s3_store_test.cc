@@ -193,10 +193,10 @@ TEST_F(S3StoreTest, RedirectionsAreNotFollowedButExplained) {
                .body = "<Error><Code>PermanentRedirect</Code></Error>"});
   const Status status = Run(Whole("a", 1)).status;
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("set region=eu-central-1"));
+  EXPECT_THAT(status.message(), HasSubstr("region=eu-central-1"));
   EXPECT_EQ(server_.requests().size(), 1U);
   Answer("a", {.status = 301, .headers = {"x-amz-bucket-region: eu-central-1"}});
-  EXPECT_THAT(store_->Stat("a", Soon()).error().message(), HasSubstr("set region=eu-central-1"));
+  EXPECT_THAT(store_->Stat("a", Soon()).error().message(), HasSubstr("region=eu-central-1"));
 }
 
 TEST_F(S3StoreTest, ItsOwnRegionIsNoAdvice) {
