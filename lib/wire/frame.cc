@@ -71,6 +71,12 @@ std::uint16_t VersionOf(const Message& message) {
   return type >= MessageType::kStreamOrder ? 2 : 1;
 }
 
+std::optional<Message> ForOlder(const Message& message, std::uint16_t version) {
+  const auto* health = std::get_if<StoreHealth>(&message);
+  if (health == nullptr || version < 3) return std::nullopt;
+  return StoreHealth{.dataset = health->dataset, .state = StoreState::kAnswers};
+}
+
 std::string_view TypeName(MessageType type) {
   return kNames.at(static_cast<std::size_t>(type));
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -52,6 +53,8 @@ enum class MessageType : std::uint8_t {
 MessageType TypeOf(const Message& message);
 // The version of the protocol in which it came, with what it says.
 std::uint16_t VersionOf(const Message& message);
+// What a peer is told instead of a message of a later version than its own; nullopt: nothing.
+std::optional<Message> ForOlder(const Message& message, std::uint16_t version);
 // As in docs/formats/wire.md: "Get".
 std::string_view TypeName(MessageType type);
 

@@ -337,8 +337,10 @@ void SocketConnection::Send(std::uint32_t request_id, const wire::Message& messa
                             ByteSpan payload, std::shared_ptr<const void> pin) {
   if (closed_ || closing_when_sent_) return;
   CHECK(open_);
-  if (wire::VersionOf(message) > session_.version()) return;
-  Queue(request_id, message, payload, std::move(pin));
+  if (wire::VersionOf(message) <= session_.version())
+    return Queue(request_id, message, payload, std::move(pin));
+  if (const auto older = wire::ForOlder(message, session_.version()))
+    Queue(request_id, *older, payload, std::move(pin));
 }
 
 void SocketConnection::Queue(std::uint32_t request_id, const wire::Message& message,

@@ -74,15 +74,25 @@ TEST_F(VersionsTest, WhatAnOlderNodeDoesNotKnowIsNotSent) {
   EXPECT_TRUE(std::holds_alternative<wire::StreamOrder>(node->messages[0].second));
 }
 
-TEST_F(VersionsTest, AStateThatAnOlderNodeDoesNotKnowIsNotSent) {
+TEST_F(VersionsTest, AnOlderNodeIsToldThatAStoreAnswersWhereAnObjectHasChanged) {
   Start({.min = 1, .max = 4});
   const auto connection = DialSpeaking({.min = 1, .max = 5});
   RunUntil(loop, [&] { return pod->opened == 1 && node->opened == 1; });
-  connection->Send(0, wire::StoreHealth{.dataset = 5, .state = wire::StoreState::kChanged});
-  connection->Send(0, wire::StoreHealth{.dataset = 5, .state = wire::StoreState::kAnswers});
+  connection->Send(
+      0, wire::StoreHealth{.dataset = 5, .state = wire::StoreState::kChanged, .cause = "a.jpg"});
   RunUntil(loop, [&] { return node->messages.size() == 1; });
-  EXPECT_EQ(std::get<wire::StoreHealth>(node->messages[0].second).state,
-            wire::StoreState::kAnswers);
+  EXPECT_EQ(std::get<wire::StoreHealth>(node->messages[0].second),
+            (wire::StoreHealth{.dataset = 5, .state = wire::StoreState::kAnswers}));
+}
+
+TEST_F(VersionsTest, ANodeWithoutTheMessageIsToldNothingOfStores) {
+  Start({.min = 1, .max = 2});
+  const auto connection = DialSpeaking({.min = 1, .max = 5});
+  RunUntil(loop, [&] { return pod->opened == 1 && node->opened == 1; });
+  connection->Send(0, wire::StoreHealth{.dataset = 5, .state = wire::StoreState::kChanged});
+  connection->Send(0, wire::StreamOrder{.stream = 5});
+  RunUntil(loop, [&] { return node->messages.size() == 1; });
+  EXPECT_TRUE(std::holds_alternative<wire::StreamOrder>(node->messages[0].second));
 }
 
 // What a peer of version 1 says, as it was recorded.
