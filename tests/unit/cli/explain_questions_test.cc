@@ -89,7 +89,8 @@ TEST(AskAboutDataset, ThatDoesNotExistNamesThoseThatDo) {
   EXPECT_EQ(
       message("vision", "words"),
       "there is no Dataset words in namespace vision, but in namespace speech: add -n speech");
-  EXPECT_EQ(message("empty", "x"), "there is no Dataset x in namespace empty; this namespace has no Dataset");
+  EXPECT_EQ(message("empty", "x"),
+            "there is no Dataset x in namespace empty; this namespace has no Dataset");
 }
 
 TEST(AskAboutDataset, SaysThatOptcacheIsNotInstalled) {
