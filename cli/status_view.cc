@@ -63,7 +63,7 @@ std::vector<std::string> RowOf(const DatasetStatus& dataset, std::string name) {
 }
 
 std::string FormatDatasets(const ClusterStatus& status) {
-  Rows rows = {{"DATASET", "SAMPLES", "BYTES", "CAPACITY", "CACHED", "RETENTION", "PLAN",
+  Rows rows = {{"DATASET", "SAMPLES", "BYTES", "CAPACITY", "CACHED", "RETENTION", "PLAN VERSION",
                 "PREDICTED", "OBSERVED", "STORE READS", "MOVED"}};
   for (const DatasetStatus& dataset : status.datasets)
     rows.push_back(RowOf(dataset, dataset.name));
@@ -77,7 +77,7 @@ std::string FormatMembers(const ClusterStatus& status) {
   if (status.members.empty()) return "No node reports yet.\n";
   const bool disks = std::ranges::any_of(
       status.members, [](const auto& member) { return member.disk > 0 || member.disk_used > 0; });
-  Rows rows = {{"NODE", "ID", "ADDRESS", "MEMORY", "USED", "STATE", "HEARD", "METRICS"}};
+  Rows rows = {{"NODE", "ID", "ADDRESS", "MEMORY", "USED", "STATE VERSION", "HEARD", "METRICS"}};
   for (const MemberStatus& member : status.members) {
     const bool late = member.silent_seconds > kLateSeconds;
     rows.push_back({member.name, std::to_string(member.id), member.address,

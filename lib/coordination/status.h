@@ -146,7 +146,7 @@ std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_by
 // same for a while, so that who keeps it need not write it again all the time.
 std::string DescribeSilence(const StoreStatus& store);
 
-// "a.jpg is not the object that was indexed: …".
+// "a.jpg is not the object that was indexed, and reads of it fail. …".
 std::string DescribeChange(std::string_view object);
 
 std::string ToJson(const ClusterStatus& status);

@@ -170,9 +170,9 @@ Status S3Status(const S3Refusal& refusal, std::string_view what) {
   }
   const auto* known = std::ranges::find(kKnownS3Errors, error.code, &KnownS3Error::name);
   const KnownS3Error meant = known != kKnownS3Errors.end() ? *known : ByHttpStatus(http_status);
-  return {meant.code,
-          fmt::format("{}: {}{}{}", said, meant.advice, meant.code == Code::kConflict ? ". " : "",
-                      meant.code == Code::kConflict ? kIndexAgain : "")};
+  said += fmt::format(": {}", meant.advice);
+  if (meant.code == Code::kConflict) said += fmt::format(". {}", kIndexAgain);
+  return {meant.code, std::move(said)};
 }
 
 }  // namespace optcache::storage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ BASE_BYTES = 32 << 20  # of a node or a sidecar without samples
 class Usage:
     own_bytes: int  # resident, without what is shared
     peak_bytes: int  # the most that ever was resident, with what is shared
-    descriptors: int
+    descriptors: int  # without those of batches that PyTorch hands over
     arenas: int  # mappings of memory files
 
     def __str__(self) -> str:
@@ -31,9 +32,17 @@ def usage_of(pid: int) -> Usage:
     return Usage(
         own_bytes=_kilobytes(status, "RssAnon"),
         peak_bytes=_kilobytes(status, "VmHWM"),
-        descriptors=len([*(folder / "fd").iterdir()]),
+        descriptors=sum(not _is_batch(path) for path in (folder / "fd").iterdir()),
         arenas=(folder / "maps").read_text().count("/memfd:"),
     )
+
+
+def _is_batch(descriptor: Path) -> bool:
+    """Whether PyTorch's workers hand a batch over in it: how many there are depends on the main process."""
+    try:
+        return os.readlink(descriptor).startswith("/dev/shm/torch_")
+    except OSError:
+        return True  # it has been closed
 
 
 def _kilobytes(status: str, name: str) -> int:

@@ -36,7 +36,7 @@ ARENA = 8 << 20
 OVERFLOW = 8 << 20
 # Of a process that trains, from the first batch to the last.
 GROWTH_BYTES = 200 << 20
-GROWTH_DESCRIPTORS = 16
+GROWTH_DESCRIPTORS = 16  # connections: to two sidecars, with their memory, and to the store while they are away
 # Of two connections, each to this sidecar and to the one before. A question whether a sidecar is
 # back has one more for a moment, so that one look may find it.
 ARENAS = 4

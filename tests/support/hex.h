@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 
@@ -21,6 +22,14 @@ inline std::string Hex(ByteSpan bytes, std::size_t header = 16) {
     text += in_part % 16 == 15 || i + 1 == header || i + 1 == bytes.size() ? '\n' : ' ';
   }
   return text;
+}
+
+// The bytes of such a text.
+inline std::vector<std::byte> Unhex(const std::string& text) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 3)
+    bytes.push_back(static_cast<std::byte>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  return bytes;
 }
 
 }  // namespace optcache

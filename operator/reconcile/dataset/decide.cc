@@ -126,10 +126,24 @@ void SetIndexed(const Observed& observed, const api::DatasetSpec& spec, const In
   }
 }
 
+// What sidecars say of a changed object reaches the operator up to this long after the read: a
+// minute at the sidecar, another one at the node.
+constexpr double kChangeIsToldForSeconds = 120;
+
+// A read before the list was made may be what is told now, also where the list is the same as
+// before.
+bool WasJustListed(const Observed& observed) {
+  return std::ranges::any_of(observed.jobs, [&](const IndexJob& job) {
+    return job.state == JobState::kSucceeded &&
+           observed.now - job.finished_at < kChangeIsToldForSeconds;
+  });
+}
+
 // Of an object that is not the one that was indexed, as sidecars say that have read it.
 void SetStale(const Observed& observed, bool listed_again, std::string_view manifest,
               Conditions& conditions) {
   if (listed_again) return conditions.Drop("Stale");
+  if (!conditions.Has("Stale") && WasJustListed(observed)) return;
   const bool is_of_this = observed.cache && observed.cache->manifest_digest == manifest;
   std::optional<std::string> change = JudgeChange(kube::ConditionOf(observed.dataset, "Stale"),
                                                   is_of_this ? &observed.cache->store : nullptr);

@@ -56,15 +56,15 @@ ClusterStatus Busy() {
 
 TEST(StatusView, FitsDatasetsNodesAndStreamsOnOneScreen) {
   EXPECT_EQ(FormatStatus(Busy()),
-            "DATASET          SAMPLES    BYTES    CAPACITY  CACHED    RETENTION  PLAN  PREDICTED  "
-            "OBSERVED  STORE READS  MOVED\n"
-            "vision/imagenet  1,281,167  140 GiB  4.00 GiB  1.00 GiB  optimal    0.16  30.0 %     "
-            "29.8 %    702          3.00 MiB\n"
+            "DATASET          SAMPLES    BYTES    CAPACITY  CACHED    RETENTION  PLAN VERSION  "
+            "PREDICTED  OBSERVED  STORE READS  MOVED\n"
+            "vision/imagenet  1,281,167  140 GiB  4.00 GiB  1.00 GiB  optimal    0.16          "
+            "30.0 %     29.8 %    702          3.00 MiB\n"
             "\n"
-            "NODE    ID  ADDRESS         MEMORY    USED      STATE  HEARD     METRICS\n"
-            "node-0  1   127.0.0.1:4100  2.00 GiB  1.00 GiB  0.17   now       "
+            "NODE    ID  ADDRESS         MEMORY    USED      STATE VERSION  HEARD     METRICS\n"
+            "node-0  1   127.0.0.1:4100  2.00 GiB  1.00 GiB  0.17           now       "
             "http://127.0.0.1:4200/metrics\n"
-            "node-1  3   127.0.0.1:4101  2.00 GiB  0 B       0.9    12 s ago  -\n"
+            "node-1  3   127.0.0.1:4101  2.00 GiB  0 B       0.9            12 s ago  -\n"
             "\n"
             "SIDECAR    SOCKET       METRICS\n"
             "sidecar-0  /run/0.sock  http://127.0.0.1:4300/metrics\n"
@@ -97,9 +97,10 @@ TEST(StatusView, SaysWhatNodesOfferOnDisks) {
   const std::string text = FormatStatus(status);
   EXPECT_NE(
       text.find(
-          "NODE    ID  ADDRESS  MEMORY    USED      DISK     ON DISK   STATE  HEARD  METRICS\n"
-          "node-0  1   a:1      16.0 MiB  7.00 MiB  450 MiB  50.0 MiB  0.0    now    -\n"
-          "node-1  2   a:2      16.0 MiB  0 B       -        0 B       0.0    now    -\n"),
+          "NODE    ID  ADDRESS  MEMORY    USED      DISK     ON DISK   STATE VERSION  HEARD  "
+          "METRICS\n"
+          "node-0  1   a:1      16.0 MiB  7.00 MiB  450 MiB  50.0 MiB  0.0            now    -\n"
+          "node-1  2   a:2      16.0 MiB  0 B       -        0 B       0.0            now    -\n"),
       std::string::npos)
       << text;
 }
@@ -108,10 +109,10 @@ TEST(StatusView, SaysWhatIsMissingInAnEmptyCluster) {
   ClusterStatus status;
   status.datasets = {{.name = "default/images", .total_samples = 10, .total_bytes = 100}};
   EXPECT_EQ(FormatStatus(status),
-            "DATASET         SAMPLES  BYTES  CAPACITY  CACHED  RETENTION  PLAN  PREDICTED  OBSERVED"
-            "  STORE READS  MOVED\n"
-            "default/images  10       100 B  0 B       0 B     optimal    -     -          -       "
-            "  0            0 B\n"
+            "DATASET         SAMPLES  BYTES  CAPACITY  CACHED  RETENTION  PLAN VERSION  PREDICTED  "
+            "OBSERVED  STORE READS  MOVED\n"
+            "default/images  10       100 B  0 B       0 B     optimal    -             -          "
+            "-         0            0 B\n"
             "\n"
             "No node reports yet.\n"
             "\n"

@@ -3,18 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "support/hex.h"
 #include "support/source_dir.h"
 #include "unit/net/loop_fixture.h"
 
 namespace optcache::net {
 namespace {
-
-std::vector<std::byte> Unhex(const std::string& text) {
-  std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 3)
-    bytes.push_back(static_cast<std::byte>(std::stoi(text.substr(i, 2), nullptr, 16)));
-  return bytes;
-}
 
 class VersionsTest : public testing::Test {
  protected:

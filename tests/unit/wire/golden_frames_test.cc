@@ -96,14 +96,6 @@ std::map<std::string, Message> Examples() {
   };
 }
 
-std::vector<std::byte> Unhex(const std::string& text) {
-  std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 3) {
-    bytes.push_back(static_cast<std::byte>(std::stoi(text.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
-
 TEST(GoldenFrames, AreWrittenAndReadAsEver) {
   for (const auto& [name, message] : Examples()) {
     SCOPED_TRACE(name);
