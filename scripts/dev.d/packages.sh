@@ -8,7 +8,7 @@ build_packages=(
   libyaml-cpp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev
 )
 clang_packages=(clang-19 libclang-rt-19-dev)
-quick_packages=(clang-format-19 mypy python3-numpy shellcheck yamllint)
+quick_packages=(clang-format-19 mypy python3-numpy python3-pytest shellcheck yamllint)
 check_packages=("${quick_packages[@]}" "${clang_packages[@]}" clang-tidy-19)
 python_packages=(mypy python3-fsspec python3-numpy python3-pytest python3-pytest-xdist python3-torch python3-torchvision)
 test_packages=("${python_packages[@]}" iproute2 iptables nginx-light openssl prometheus python3-boto3 python3-jsonpatch python3-matplotlib python3-yaml)
@@ -25,7 +25,7 @@ as_root() {
 }
 
 apt_quietly() {
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=600 "$@" >/dev/null
 }
 
 # need PACKAGE...: says what it installs, in one line; nothing when all are there.
