@@ -194,8 +194,8 @@ Status StreamTable::OnTrace(ClientId from, const wire::StreamTrace& part) {
   if (found == nullptr || found->ended) return OkStatus();
   RankState& rank = *found;
   const PassNumber first = rank.report.started ? rank.report.pass : 0;
-  const bool is_near =
-      !rank.report.started || (part.pass >= first && part.pass - first <= kTracesAhead);
+  const bool is_near = rank.report.started ? part.pass >= first && part.pass - first <= kTracesAhead
+                                           : part.pass <= kMaxPass;
   Status status;
   if (rank.report.recipe.known || !is_near) {
     status = {Code::kInvalidArgument, "a list of a pass that is over, far ahead, or not wanted"};
@@ -258,7 +258,7 @@ std::shared_ptr<const std::string> StreamTable::TraceBytes(const std::string& di
 void StreamTable::OnProgress(ClientId from, const wire::StreamProgress& progress,
                              MonotonicTime now) {
   RankState* const found = Find(from, progress.stream, progress.rank);
-  if (found == nullptr) return;
+  if (found == nullptr || progress.pass > kMaxPass) return;
   RankState& rank = *found;
   coordination::RankReport& report = rank.report;
   const bool new_pass =

@@ -24,6 +24,8 @@ inline constexpr std::uint64_t kMaxTraceBytesHere = 256_MiB;
 inline constexpr PassNumber kTracesAhead = 3;
 // Reads of later passes are no reads of a stream: each pass that is read here has the node plan on.
 inline constexpr PassNumber kPassesAhead = 2;
+// Far beyond what any job reads, so that plans may look passes ahead without a wrap.
+inline constexpr PassNumber kMaxPass = 1'000'000'000;
 
 // Not thread-safe: the event loop owns it.
 class StreamTable {
@@ -40,7 +42,7 @@ class StreamTable {
   // A part of a list. An error: what is wrong with it, or that there is no room for more; the rank
   // has no list of that pass then. Ignored for ranks that have not attached or have ended.
   Status OnTrace(ClientId from, const wire::StreamTrace& part);
-  // Ignored for ranks that have not attached.
+  // Ignored for ranks that have not attached, and beyond kMaxPass.
   void OnProgress(ClientId from, const wire::StreamProgress& progress, MonotonicTime now);
   // Has `from` announced a rank of `stream` that reads `pass`, or is at most kPassesAhead before
   // it?

@@ -85,8 +85,20 @@ TEST(StreamTable, ARankReadsNoPassFarAheadOfItsProgress) {
   EXPECT_FALSE(table.Reads(kSidecar, 7, 5 + kPassesAhead + 1));
   EXPECT_FALSE(table.Reads(kSidecar, 7, kLast));
   EXPECT_FALSE(table.Reads(kSidecar + 1, 7, 5));
-  table.OnProgress(kSidecar, {.stream = 7, .pass = kLast}, kNow);
-  EXPECT_TRUE(table.Reads(kSidecar, 7, kLast));
+  table.OnProgress(kSidecar, {.stream = 7, .pass = kMaxPass}, kNow);
+  EXPECT_TRUE(table.Reads(kSidecar, 7, kMaxPass));
+}
+
+TEST(StreamTable, APassThatNoJobReachesIsNotTaken) {
+  StreamTable table;
+  ASSERT_TRUE(table.OnAttach(kSidecar, Attach()).ok());
+  table.OnProgress(kSidecar, {.stream = 7, .pass = 5, .position = 10}, kNow);
+  for (const PassNumber pass : {kMaxPass + 1, std::numeric_limits<PassNumber>::max()}) {
+    table.OnProgress(kSidecar, {.stream = 7, .pass = pass}, kNow);
+    const coordination::RankReport rank = table.Report().at(0).ranks.at(0);
+    EXPECT_EQ(rank.pass, 5) << pass;
+    EXPECT_EQ(rank.position, 10) << pass;
+  }
 }
 
 TEST(StreamTable, TheFirstProgressOfARankIsAChangeAndMoreOfThePassIsNone) {

@@ -21,6 +21,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple, Optional
 
+from ._parquet_footers import MAGIC, FooterError, Footers, extent
+
 _NUMBER = struct.Struct("<I")
 
 
@@ -149,19 +151,33 @@ def parquet(folder: Folder) -> Iterator[Range]:
     names = [name for name in folder.paths() if name.endswith(".parquet")]
     if not names:
         raise ImporterError("there is no file *.parquet")
-    arrow, files = _pyarrow()
-    for name in names:
-        with folder.open(name) as file:
-            size = file.seek(0, io.SEEK_END)
+    _pyarrow()
+    with Footers() as footers:
+        for name in names:
+            with folder.open(name) as file:
+                size, footer = _footer(name, file)
             try:
-                metadata = files.ParquetFile(file).metadata
-            except (arrow.ArrowException, ValueError, OSError) as error:
+                extents = footers.extents(footer)
+            except FooterError as error:
                 raise ImporterError(f"{name}: {error}") from error
-        for group in range(metadata.num_row_groups):
-            begin, end = _extent(metadata, group)
-            if not 0 <= begin <= end <= size:
-                raise ImporterError(f"{name}: row group {group} is not in the file: copy it again")
-            yield Range(name, begin, end - begin)
+            for group, (begin, end) in enumerate(extents):
+                if not 0 <= begin <= end <= size:
+                    raise ImporterError(
+                        f"{name}: row group {group} is not in the file: copy it again"
+                    )
+                yield Range(name, begin, end - begin)
+
+
+def _footer(name: str, file: IO[bytes]) -> tuple[int, bytes]:
+    """The file's size, and its end from the metadata on."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(size - 8, 0))
+    tail = file.read(8)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != MAGIC or length > size - 12:
+        raise ImporterError(f"{name}: it does not end as a Parquet file does: copy it again")
+    file.seek(size - 8 - length)
+    return size, file.read(length + 8)
 
 
 def read_row_group(data: Any, metadata: Any, group: int) -> Any:
@@ -173,24 +189,9 @@ def read_row_group(data: Any, metadata: Any, group: int) -> Any:
         group: its number in the file.
     """
     arrow, files = _pyarrow()
-    part = _Part(data, *_extent(metadata, group))
+    part = _Part(data, *extent(metadata, group))
     file = files.ParquetFile(arrow.PythonFile(part, mode="r"), metadata=metadata)
     return file.read_row_group(group)
-
-
-def _extent(metadata: Any, group: int) -> tuple[int, int]:
-    """Where the columns of a row group lie: they follow one another."""
-    row_group = metadata.row_group(group)
-    begins, ends = [], []
-    for column in map(row_group.column, range(row_group.num_columns)):
-        begin = column.data_page_offset
-        if column.has_dictionary_page and column.dictionary_page_offset:
-            begin = min(begin, column.dictionary_page_offset)
-        begins.append(begin)
-        ends.append(begin + column.total_compressed_size)
-    if not begins:
-        raise ImporterError("a row group without columns holds no bytes")
-    return min(begins), max(ends)
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -1,0 +1,127 @@
+"""Row groups of Parquet files, from their footers, in a process of its own.
+
+Some damaged footers make pyarrow abort the process that reads them. Here a child reads them, so the
+program that lists a data set goes on and names the file.
+
+The child reads footers from standard input, each after its length (8 bytes, little-endian), and
+answers with a line of JSON each: [[begin, end], ...], or {"error": "..."}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+from typing import IO, Any, Optional
+
+MAGIC = b"PAR1"
+_LENGTH = struct.Struct("<Q")
+_DEADLINE_SECONDS = 120.0  # of a footer: the largest take seconds
+
+
+class FooterError(Exception):
+    """What is wrong with a footer."""
+
+
+def extent(metadata: Any, group: int) -> tuple[int, int]:
+    """Where the columns of a row group lie: they follow one another.
+
+    Raises FooterError: it has none.
+    """
+    row_group = metadata.row_group(group)
+    begins, ends = [], []
+    for column in map(row_group.column, range(row_group.num_columns)):
+        begin = column.data_page_offset
+        if column.has_dictionary_page and column.dictionary_page_offset:
+            begin = min(begin, column.dictionary_page_offset)
+        begins.append(begin)
+        ends.append(begin + column.total_compressed_size)
+    if not begins:
+        raise FooterError("a row group without columns holds no bytes")
+    return min(begins), max(ends)
+
+
+class Footers:
+    """The child, which ends with the block. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._child: Optional[subprocess.Popen[bytes]] = None
+
+    def __enter__(self) -> Footers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def extents(self, footer: bytes) -> list[tuple[int, int]]:
+        """Where each row group of the file lies.
+
+        Args:
+            footer: the end of the file, from the metadata to the last byte.
+
+        Raises FooterError.
+        """
+        if self._child is None:
+            self._child = subprocess.Popen(
+                [sys.executable, os.path.abspath(__file__)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        line = self._ask(self._child, footer)
+        if not line.endswith(b"\n"):
+            self._end()
+            raise FooterError("pyarrow cannot read its footer: copy the file again")
+        answer = json.loads(line)
+        if isinstance(answer, dict):
+            raise FooterError(answer["error"])
+        return [(begin, end) for begin, end in answer]
+
+    def _ask(self, child: subprocess.Popen[bytes], footer: bytes) -> bytes:
+        assert child.stdin is not None and child.stdout is not None
+        timer = threading.Timer(_DEADLINE_SECONDS, child.kill)
+        timer.start()
+        try:
+            child.stdin.write(_LENGTH.pack(len(footer)) + footer)
+            child.stdin.flush()
+            return child.stdout.readline()
+        except BrokenPipeError:
+            return b""
+        finally:
+            timer.cancel()
+
+    def _end(self) -> None:
+        if self._child is None:
+            return
+        self._child.kill()
+        for pipe in (self._child.stdin, self._child.stdout):
+            assert pipe is not None
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                pass  # what it has not read
+        self._child.wait()
+        self._child = None
+
+
+def _answer(footer: bytes) -> Any:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(MAGIC + footer))
+        return [extent(metadata, group) for group in range(metadata.num_row_groups)]
+    except (pyarrow.ArrowException, FooterError, ValueError, OSError) as error:
+        return {"error": str(error)}
+
+
+def _serve(questions: IO[bytes]) -> None:
+    while length := questions.read(_LENGTH.size):
+        print(json.dumps(_answer(questions.read(_LENGTH.unpack(length)[0]))), flush=True)
+
+
+if __name__ == "__main__":
+    _serve(sys.stdin.buffer)
