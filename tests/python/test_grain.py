@@ -171,6 +171,21 @@ def test_threads_read_short_epochs_out_of_order(data: optcache.Dataset, server: 
     assert sorted(first for _, first, _ in places(server)) == sorted(9 * list(range(10)))
 
 
+@pytest.mark.parametrize("begin", [0, 100])
+def test_a_thread_that_is_very_late_reads_at_its_place(
+    data: optcache.Dataset, server: Server, begin: int
+) -> None:
+    """The machine was busy elsewhere: the others have gone on to the end of the epoch meanwhile."""
+    sampler = index_sampler(2)
+    source = DataSource(data, sampler)
+    loop(source, sampler, begin, begin + 5)
+    loop(source, sampler, begin + 6, SIZE)
+    loop(source, sampler, begin + 5, begin + 6)
+    loop(source, sampler, SIZE, 2 * SIZE)
+    assert len(server.of("pass")) == 2
+    assert epochs_of(server) == [list(range(begin, SIZE)), list(range(SIZE))]
+
+
 def test_a_read_beside_the_loop_begins_no_epoch(data: optcache.Dataset, server: Server) -> None:
     sampler = index_sampler(2)
     source = DataSource(data, sampler)

@@ -208,12 +208,16 @@ class _Pass:
         self.left = length - start
         self.tag = tag
         self._early = early
+        self._first = start + early if start > 0 else 0  # where it began, or before
         self._front = start  # behind the last place that was read
         self._taken = bytearray(length)
 
     def reads(self, place: int) -> bool:
-        """Is it this pass that reads that place, and not a later loop?"""
-        return self.left > 0 and place >= self._front - self._early and not self._taken[place]
+        """Is it this pass that reads that place, and not a later loop? A loop reads its places one after
+        the other, so what it has left out is what a thread has still to read.
+        """
+        early = _EARLY_MAX if place >= self._first else self._early
+        return self.left > 0 and place >= self._front - early and not self._taken[place]
 
     def take(self, place: int) -> None:
         self.left -= not self._taken[place]
