@@ -385,29 +385,26 @@ def test_error_reaches_the_training_process(
 
 
 def test_epoch_with_faults_here_and_there(
-    cluster: Cluster,
-    store: FaultyStore,
-    objects: Dataset,
-    chance: random.Random,
-    tmp_path: Path,
-    long: bool,
+    programs: Path, objects: Dataset, chance: random.Random, tmp_path: Path, long: bool
 ) -> None:
     """In every third object at length; in short in fewer, since some faults hold all reads back."""
     digests = tmp_path / "digests"
     objects.write_digests(digests)
-    samples = CheckedSamples(
-        optcache.Dataset(socket=str(cluster.socket(0))), digests.read_bytes()
-    )
-    for path in chance.sample(objects.paths, SAMPLES // (3 if long else 12)):
-        store.script(path, chance.choice(PASSING))
-    sampler: DistributedSampler[Any] = DistributedSampler(samples, num_replicas=1, rank=0)
-    loader = attach(
-        DataLoader(samples, batch_size=8, sampler=sampler, num_workers=2),
-        dataset=samples.samples,
-        epochs=1,
-    )
     ids: list[int] = []
-    for batch, are_right, _ in loader:
-        assert are_right.all()
-        ids += batch.tolist()
+    with FaultyStore(objects) as store:  # other tests count reads of samples that nobody has read
+        for path in chance.sample(objects.paths, SAMPLES // (3 if long else 12)):
+            store.script(path, chance.choice(PASSING))
+        with Cluster(options_of(programs, objects, store, tmp_path), "Optimal", tmp_path) as cluster:
+            samples = CheckedSamples(
+                optcache.Dataset(socket=str(cluster.socket(0))), digests.read_bytes()
+            )
+            sampler: DistributedSampler[Any] = DistributedSampler(samples, num_replicas=1, rank=0)
+            loader = attach(
+                DataLoader(samples, batch_size=8, sampler=sampler, num_workers=2),
+                dataset=samples.samples,
+                epochs=1,
+            )
+            for batch, are_right, _ in loader:
+                assert are_right.all()
+                ids += batch.tolist()
     assert ids == list(sampler)
