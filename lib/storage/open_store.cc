@@ -1,3 +1,10 @@
+// Makes a store of an address: the back end that the scheme names, and the layers around it.
+//
+// The idea: one place knows which layers there are and in which order (open_store.h has it); back
+// ends know none of them. What a bucket's address leaves out comes from the process's surroundings,
+// or, without ambient keys, from none: BucketAt decides that for the store and for those who only
+// ask.
+
 #include "storage/open_store.h"
 
 #include <fmt/format.h>
@@ -10,6 +17,8 @@
 #include "storage/http_store.h"
 #include "storage/limiting_store.h"
 #include "storage/listed_bucket.h"
+#include "storage/s3_instance_keys.h"
+#include "storage/s3_key_chain.h"
 #include "storage/s3_store.h"
 
 namespace optcache::storage {
@@ -136,6 +145,24 @@ Result<S3Address> BucketAt(std::string_view address, const OpenOptions& options)
   return Error(Code::kInvalidArgument,
                "the address of the bucket: token-file names a token of this process, which is not "
                "to be used for it (--no-ambient-keys)");
+}
+
+Result<bool> IsReadWithoutKeys(const S3Address& bucket, const OpenOptions& options) {
+  if (bucket.requester_pays || bucket.web_identity() || !options.keys_folder.empty()) return false;
+  if (!options.ambient_keys) return true;
+  ASSIGN_OR_RETURN(const std::optional<S3CustomerKey> customer_key,
+                   CustomerKeyOfEnvironment(ProcessEnvironment));
+  if (customer_key) return false;
+  ASSIGN_OR_RETURN(const std::unique_ptr<S3CredentialSource> keys,
+                   OpenKeyChain(ProcessEnvironment, MachineVendor(), SystemClock()));
+  return keys->anonymous();
+}
+
+Result<std::string> CaFileOfBucket(const OpenOptions& options) {
+  if (!options.ca_file.empty() || !options.ambient_keys) return options.ca_file;
+  ASSIGN_OR_RETURN(const Environment environment,
+                   WithAwsProfile(ProcessEnvironment, {.own_keys = true}));
+  return environment("AWS_CA_BUNDLE").value_or("");
 }
 
 Result<std::unique_ptr<ObjectStore>> OpenStore(std::string_view address, const OpenOptions& options,

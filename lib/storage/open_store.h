@@ -53,4 +53,12 @@ Result<std::unique_ptr<ObjectStore>> OpenStore(std::string_view address,
 // ambient keys, an address with a web identity.
 Result<S3Address> BucketAt(std::string_view address, const OpenOptions& options);
 
+// Whether the store of that bucket sends no keys at all. kInvalidArgument: there are some that
+// cannot be used, so that it is not opened.
+Result<bool> IsReadWithoutKeys(const S3Address& bucket, const OpenOptions& options);
+
+// The certificates that the store of a bucket trusts, unless a folder of keys has others; empty:
+// the system's. kInvalidArgument: AWS's files are broken.
+Result<std::string> CaFileOfBucket(const OpenOptions& options);
+
 }  // namespace optcache::storage

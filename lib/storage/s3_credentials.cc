@@ -17,6 +17,7 @@ class Fixed final : public S3CredentialSource {
   Result<std::optional<S3Credentials>> Get(S3CredentialsCallback& /*later*/) override {
     return credentials_;
   }
+  bool anonymous() const override { return credentials_.anonymous(); }
 
  private:
   const S3Credentials credentials_;

@@ -37,6 +37,9 @@ class S3CredentialSource {
   // which there may be a newer one soon.
   virtual bool expired() const { return false; }
 
+  // True: there are none, and will be none, so requests go without a signature.
+  virtual bool anonymous() const { return false; }
+
   // Ends what is under way with kCancelled; nobody is called back any more when it returns.
   virtual void Shutdown() {}
 };

@@ -178,6 +178,33 @@ TEST(OpenStore, WithoutAmbientKeysNoneOfThemIsUsed) {
   }
 }
 
+TEST(OpenStore, SaysWhetherABucketIsReadWithoutKeys) {
+  const Surroundings none({{"AWS_CONFIG_FILE", "/dev/null"},
+                           {"AWS_SHARED_CREDENTIALS_FILE", "/dev/null"},
+                           {"AWS_EC2_METADATA_DISABLED", "true"}});
+  const S3Address bucket = BucketAt("s3://bucket", {}).value();
+  EXPECT_TRUE(IsReadWithoutKeys(bucket, {}).value());
+  EXPECT_FALSE(IsReadWithoutKeys(bucket, {.keys_folder = "/keys"}).value());
+  const S3Address paid = BucketAt("s3://bucket?requester-pays=true", {}).value();
+  EXPECT_FALSE(IsReadWithoutKeys(paid, {}).value());
+  const Surroundings half({{"AWS_ACCESS_KEY_ID", std::string("A")}});
+  EXPECT_EQ(IsReadWithoutKeys(bucket, {}).error().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(IsReadWithoutKeys(bucket, {.ambient_keys = false}).value());
+}
+
+TEST(OpenStore, SaysWhoseCertificatesABucketTrusts) {
+  const TempDir dir;
+  dir.Write("config", "[default]\nca_bundle = /bundle\n");
+  const Surroundings surroundings({{"AWS_CA_BUNDLE", ""},
+                                   {"AWS_CONFIG_FILE", dir.Join("config")},
+                                   {"AWS_SHARED_CREDENTIALS_FILE", "/dev/null"}});
+  EXPECT_EQ(CaFileOfBucket({}).value(), "/bundle");
+  EXPECT_EQ(CaFileOfBucket({.ca_file = "/mine"}).value(), "/mine");
+  EXPECT_EQ(CaFileOfBucket({.ambient_keys = false}).value(), "");
+  dir.Write("config", "neither a section nor a property\n");
+  EXPECT_EQ(CaFileOfBucket({}).error().code(), Code::kInvalidArgument);
+}
+
 // An address is text: were a token's file smuggled into it, the token would be sent.
 TEST(OpenStore, WithoutAmbientKeysAnAddressNamesNoToken) {
   const TempDir dir;

@@ -51,6 +51,17 @@ TEST_F(S3KeyChainTest, EachPlaceCountsBeforeTheNext) {
   EXPECT_EQ(server.requests().size(), 2U);
 }
 
+TEST_F(S3KeyChainTest, IsAnonymousWhereThereIsNoPlaceForKeys) {
+  EXPECT_TRUE((*Open())->anonymous());
+  variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://127.0.0.1:1/container";
+  EXPECT_FALSE((*Open())->anonymous());
+  WriteKeys("OF-FILE");
+  EXPECT_FALSE((*Open())->anonymous());
+  variables_["AWS_ACCESS_KEY_ID"] = "OF-VARIABLE";
+  variables_["AWS_SECRET_ACCESS_KEY"] = "secret";
+  EXPECT_FALSE((*Open())->anonymous());
+}
+
 TEST_F(S3KeyChainTest, AProfileWithoutKeysLeavesTheNext) {
   dir_.Write(".aws/config", "[default]\nregion = eu-west-1\n");
   EXPECT_TRUE(KeysOf(**Open()).first->anonymous());
