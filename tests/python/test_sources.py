@@ -17,6 +17,7 @@ from optcache._sources import (
     MissingListError,
     Served,
     UnusableListError,
+    WithKeys,
     dataset_around,
     dataset_at,
     named,
@@ -26,7 +27,7 @@ from optcache._sources import (
 )
 
 
-BUCKETS_KEYS = "it is a bucket, whose keys, if it has any, stay with the sidecar"
+STAY = "keys stay with the sidecar"
 
 
 @pytest.fixture
@@ -60,15 +61,76 @@ def test_reads_what_a_sidecar_writes(socket: Path) -> None:
         Served(
             "vision/web-by-tls", url="https://store.example.com/images", ca_file="/etc/ca.crt"
         ),
-        Served("vision/web-with-keys", kept="keys stay with the sidecar"),
-        Served("vision/bucket", kept=BUCKETS_KEYS),
-        Served("vision/bucket-with-keys", kept="keys stay with the sidecar"),
+        Served(
+            "vision/web-with-keys",
+            kept=STAY,
+            ca_file="/etc/ca.crt",
+            with_keys=WithKeys(
+                "https://store.example.com/images", keys_folder="/etc/keys", is_ours=True
+            ),
+        ),
+        Served(
+            "vision/bucket",
+            kept=STAY,
+            ca_file="/etc/ca.crt",
+            manifest="/var/lib/optcache/bucket.manifest",
+            digest=b"\xbb" * 32,
+            with_keys=WithKeys(
+                "https://bucket.s3.us-east-1.amazonaws.com/prefix/",
+                "us-east-1",
+                ambient=True,
+                is_ours=True,
+            ),
+        ),
+        Served(
+            "vision/bucket-with-keys",
+            kept=STAY,
+            ca_file="/etc/ca.crt",
+            with_keys=WithKeys(
+                "https://bucket.s3.us-east-1.amazonaws.com/prefix/",
+                "us-east-1",
+                keys_folder="/etc/keys",
+                ambient=True,
+                is_ours=True,
+            ),
+        ),
         Served(
             "vision/open-bucket",
             url="https://s3.example.com/open/a%20b/",
             ca_file="/etc/ca.crt",
         ),
-        Served("vision/paid-bucket", kept=BUCKETS_KEYS),
+        Served(
+            "vision/paid-bucket",
+            kept=STAY,
+            ca_file="/etc/ca.crt",
+            with_keys=WithKeys(
+                "https://paid.s3.us-east-1.amazonaws.com/",
+                "us-east-1",
+                requester_pays=True,
+                is_ours=True,
+            ),
+        ),
+        Served(
+            "vision/role",
+            kept=STAY,
+            ca_file="/etc/ca.crt",
+            with_keys=WithKeys(
+                "https://s3.example.com/bucket/prefix/",
+                "us-east-1",
+                ambient=True,
+                sts_endpoint="https://s3.example.com",
+                token_file="/t",
+                role_arn="arn",
+                is_ours=True,
+            ),
+        ),
+        Served(
+            "vision/unpacked", kept="its server unpacks objects that are stored compressed"
+        ),
+        Served(
+            "vision/broken",
+            kept="the sidecar's log says what is wrong with the bucket's address or keys",
+        ),
         Served("vision/bytes", kept="its path is not UTF-8"),
     ]
 
@@ -102,6 +164,21 @@ WRONG = {
     "endless patience": listing({"name": "a", "path": "/data", "patienceSeconds": 86_401}),
     "a patience that is no number": listing(
         {"name": "a", "path": "/data", "patienceSeconds": True}
+    ),
+    "keys of a source that needs none": listing(
+        {"name": "a", "path": "/data", "withKeys": {"url": "http://host/"}}
+    ),
+    "keys and no address": listing({"name": "a", "kept": "k", "withKeys": {}}),
+    "keys that are no object": listing({"name": "a", "kept": "k", "withKeys": []}),
+    "keys for a file": listing({"name": "a", "kept": "k", "withKeys": {"url": "file:///a"}}),
+    "a region with a header": listing(
+        {"name": "a", "kept": "k", "withKeys": {"url": "http://host/", "region": "a\r\nb"}}
+    ),
+    "a service that is none": listing(
+        {"name": "a", "kept": "k", "withKeys": {"url": "http://host/", "stsEndpoint": "sts"}}
+    ),
+    "a payer that is a number": listing(
+        {"name": "a", "kept": "k", "withKeys": {"url": "http://host/", "requesterPays": 1}}
     ),
     "no digest": listing({"name": "a", "path": "/data", "manifest": "/m", "digest": "a"}),
     "too long": listing(*({"name": "a", "path": "/" + "x" * 4000} for _ in range(300))),

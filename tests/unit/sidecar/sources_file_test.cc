@@ -1,7 +1,11 @@
 #include "sidecar/sources_file.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -19,7 +23,30 @@ ListedSource Listed(std::string name, std::string store, std::string keys = "") 
           .manifest_digest = ""};
 }
 
+// Variables of this process, in which nothing else of AWS's is found.
+class Surroundings {
+ public:
+  explicit Surroundings(std::map<std::string, std::string> variables = {})
+      : variables_(std::move(variables)) {
+    for (const char* name : {"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"})
+      variables_.emplace(name, "/dev/null");
+    variables_.emplace("AWS_EC2_METADATA_DISABLED", "true");
+    for (const auto& [name, value] : variables_)
+      ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  }
+  ~Surroundings() {
+    for (const auto& [name, value] : variables_)
+      ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+  }
+  Surroundings(const Surroundings&) = delete;
+  Surroundings& operator=(const Surroundings&) = delete;
+
+ private:
+  std::map<std::string, std::string> variables_;
+};
+
 TEST(SourcesFile, SaysWhatATrainingProcessCanReadItself) {
+  const Surroundings keys({{"AWS_ACCESS_KEY_ID", "AKIA"}, {"AWS_SECRET_ACCESS_KEY", "secret"}});
   ListedSource indexed = Listed("vision/images", "file:///data/./images/");
   indexed.source.manifest_file = "/var/lib/optcache/images.manifest";
   indexed.manifest_digest = std::string(64, 'a');
@@ -29,6 +56,9 @@ TEST(SourcesFile, SaysWhatATrainingProcessCanReadItself) {
   kept.manifest_digest = std::string(64, 'b');
   ListedSource open = Listed("vision/open-bucket", "s3://open/a b?endpoint=https://s3.example.com");
   open.source.ambient_keys = false;
+  ListedSource identity =
+      Listed("vision/role",
+             "s3://bucket/prefix?endpoint=https://s3.example.com&role-arn=arn&token-file=/t");
   ListedSource paid = Listed("vision/paid-bucket", "s3://paid?requester-pays=true");
   paid.source.ambient_keys = false;
   const std::vector<ListedSource> sources = {
@@ -41,9 +71,48 @@ TEST(SourcesFile, SaysWhatATrainingProcessCanReadItself) {
       Listed("vision/bucket-with-keys", "s3://bucket/prefix", "/etc/keys"),
       open,
       paid,
+      identity,
+      Listed("vision/unpacked", "s3://bucket?endpoint=https://storage.googleapis.com"),
+      Listed("vision/broken", "s3://bucket?no-such=option"),
       Listed("vision/bytes", "/data/\xff"),
   };
-  ExpectGolden(SourcesJson(sources, "/etc/ca.crt"), "sidecar/sources.json");
+  const std::string text = SourcesJson(sources, "/etc/ca.crt");
+  ExpectGolden(text, "sidecar/sources.json");
+  EXPECT_EQ(text.find("AKIA"), std::string::npos);
+  EXPECT_EQ(text.find("secret"), std::string::npos);
+}
+
+std::string ListOfBucket(const std::string& more = "") {
+  return SourcesJson({Listed("a", "s3://open/p?endpoint=https://s3.example.com" + more)}, "");
+}
+
+TEST(SourcesFile, ABucketForWhichThereAreNoKeysIsReadWithoutAny) {
+  const Surroundings none;
+  const std::string text = ListOfBucket();
+  EXPECT_NE(text.find(R"("url": "https://s3.example.com/open/p/")"), std::string::npos) << text;
+  EXPECT_EQ(text.find("kept"), std::string::npos) << text;
+  EXPECT_NE(ListOfBucket("&requester-pays=true").find("withKeys"), std::string::npos);
+}
+
+TEST(SourcesFile, KeysOfAnyKindKeepABucket) {
+  const TempDir dir;
+  dir.Write("credentials", "[default]\naws_access_key_id = A\naws_secret_access_key = S\n");
+  const std::map<std::string, std::map<std::string, std::string>> cases = {
+      {"environment", {{"AWS_ACCESS_KEY_ID", "A"}, {"AWS_SECRET_ACCESS_KEY", "S"}}},
+      {"profile", {{"AWS_SHARED_CREDENTIALS_FILE", dir.path() + "/credentials"}}},
+      {"container", {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/keys"}}},
+      {"web identity", {{"AWS_WEB_IDENTITY_TOKEN_FILE", "/token"}}},
+      {"machine", {{"AWS_EC2_METADATA_DISABLED", "false"}}},
+      {"customer's key", {{"OPTCACHE_SSE_CUSTOMER_KEY", std::string(43, 'A') + "="}}}};
+  for (const auto& [name, variables] : cases) {
+    const Surroundings keys(variables);
+    EXPECT_NE(ListOfBucket().find("withKeys"), std::string::npos) << name;
+  }
+}
+
+TEST(SourcesFile, ABucketIsTrustedByWhatAwsToolsTrust) {
+  const Surroundings trust({{"AWS_CA_BUNDLE", std::string("/etc/bundle.pem")}});
+  EXPECT_NE(ListOfBucket().find(R"("caFile": "/etc/bundle.pem")"), std::string::npos);
 }
 
 TEST(SourcesFile, PathsAreAbsolute) {

@@ -45,15 +45,18 @@ class Patience:
         wait: Optional[float] = None,
         least_s: float = 0.0,
         source_s: float = 0.0,
+        advice: str = "",
     ) -> None:
         """Args:
             wait: seconds; None: what OPTCACHE_WAIT says, or what is usual.
             least_s: seconds that are waited even if that is less.
             source_s: seconds since bytes came, once the source has faltered; if that is more.
+            advice: what messages say, too, while the sidecar does not answer.
         """
         self._endpoint = endpoint
         self._least_s = least_s
         self._source_s = source_s
+        self._advice = advice
         self._source_faltered = False
         self._wait = wait
         self._began = time.monotonic()
@@ -81,7 +84,7 @@ class Patience:
             self._endpoint.note_source("")
             since = " since bytes came" if self._patient_since > self._began else ""
             waited = f". Waited {limit:g} s{since}: {sets_it}" if limit > 0 else ""
-            raise SidecarUnavailableError(self._endpoint.explain(why) + waited) from why
+            raise SidecarUnavailableError(self._explain(why) + waited) from why
         self._tell(why, limit, sets_it)
         if isinstance(why, SourceFaltersError):
             # Ranks that lost the same store do not come back to it in step.
@@ -95,6 +98,10 @@ class Patience:
             self._endpoint.pause(min(self._pause, rest))
             self._pause = min(self._pause * 2, _PAUSE_MAX_S)
 
+    def _explain(self, why: Exception) -> str:
+        advice = "" if isinstance(why, RefusedError) or not self._advice else f". {self._advice}"
+        return self._endpoint.explain(why) + advice
+
     def _note_source(self, why: SourceFaltersError) -> None:
         self._source_faltered = True
         if why.progressed:
@@ -107,7 +114,7 @@ class Patience:
         if self._told_at is None:
             if not isinstance(why, RefusedError) and waited <= _TELL_AFTER_S:
                 return
-            tell(f"waiting up to {limit:g} s ({sets_it}): {self._endpoint.explain(why)}")
+            tell(f"waiting up to {limit:g} s ({sets_it}): {self._explain(why)}")
         else:
             # While the sidecar is away, the breaker tells, once for all that wait.
             if waited - self._told_at < TELL_EVERY_S or self._endpoint.away:
@@ -277,6 +284,7 @@ def with_patience(
     instead: Optional[Callable[[], T]] = None,
     wait: Optional[float] = None,
     source_s: float = 0.0,
+    advice: str = "",
 ) -> T:
     """What `action` gives as soon as there is a sidecar; or `instead`, while there is none. One that
     was never there is first waited for, INSTEAD_AFTER_S: it may be on its way.
@@ -285,13 +293,14 @@ def with_patience(
         instead: may raise SourceFaltersError, and is asked again then.
         wait: as of Patience, which is had where there is nothing else to do.
         source_s: likewise, once the source has faltered.
+        advice: likewise.
 
     Raises:
         SidecarUnavailableError: there was none for too long.
         OptcacheError: the sidecar refused.
     """
     least_s = 0 if instead is None else INSTEAD_AFTER_S + 1
-    patience = Patience(endpoint, wait, least_s, source_s)
+    patience = Patience(endpoint, wait, least_s, source_s, advice)
 
     def goes_on_alone() -> bool:
         return endpoint.away and (endpoint.seen or patience.waited_s >= INSTEAD_AFTER_S)

@@ -1,4 +1,4 @@
-"""Objects of a web server without keys, read by the training process itself."""
+"""Objects of a web server or a bucket, read by the training process itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import email.utils
 import functools
 import http.client
 import os
+import re
 import ssl
 import threading
 import time
@@ -14,15 +15,20 @@ from typing import NamedTuple, Optional
 
 from ._faults import SourceFaltersError
 from ._manifest import Place
+from ._source_keys import SourceKeys
 
 _SILENCE_S = 20.0  # of the server, after which a read has failed
 _TRANSFER_S = 30.0  # for a read, and as long again as its bytes take at _RATE_MIN
 _RATE_MIN = 64 * 1024  # bytes a second
 _PIECE_BYTES = 1 << 20
+_REDIRECTIONS = (301, 302, 303, 307, 308)
 _REDIRECTIONS_MAX = 5
 _RETRY_AFTER_MAX_S = 60.0  # a longer one is taken for this
 _FALTERS = (408, 429)  # and those from 500 on, but:
 _UNKNOWN = (501, 505)  # it does not know the request
+_REFUSAL_BYTES_MAX = 64 << 10  # of an error's body
+_S3_CODE = re.compile(rb"<Error>.*?<Code>(\w{1,100})</Code>", re.DOTALL)
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
 _CHANGED = "changed since it was indexed"
 
 
@@ -34,10 +40,11 @@ _connections = threading.local()  # of each thread; a forked process has other t
 
 
 class HttpSource(NamedTuple):
-    """A web server. Uses no keys and no proxy."""
+    """A web server, or a bucket by its address. Uses no proxy."""
 
     url: str
     ca_file: str = ""  # certificates to trust instead of the system's
+    keys: Optional[SourceKeys] = None  # go to the server of `url` alone
 
     def __str__(self) -> str:
         return self.url
@@ -80,11 +87,11 @@ class HttpSource(NamedTuple):
         try:
             for _ in range(_REDIRECTIONS_MAX + 1):
                 response = self._ask(url, headers)
-                if response.status not in (301, 302, 303, 307, 308):
+                if response.status not in _REDIRECTIONS:
                     if response.status == 200 and length == place.size:
                         pieces.clear()  # of a server that ignores ranges: it sends all of it again
                     have = sum(map(len, pieces))
-                    _check(response, place, begin + have, length - have)
+                    self._check(response, place, begin + have, length - have)
                     if not _is_version(response, place):
                         if have:
                             pieces.clear()  # the rest may be of another version
@@ -92,6 +99,8 @@ class HttpSource(NamedTuple):
                         pieces = []
                     _read_body(response, length, deadline, pieces)
                     return b"".join(pieces)
+                if self.keys is not None and self.keys.way.region:
+                    raise RefusalError(_refusal(response))
                 url = _redirected(url, response)
             raise RefusalError(f"more than {_REDIRECTIONS_MAX} redirections")
         except ssl.SSLCertVerificationError as error:
@@ -106,7 +115,11 @@ class HttpSource(NamedTuple):
 
     def _ask(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
         parts = urllib.parse.urlsplit(url)
-        connection, used = _connection(parts.scheme, parts.netloc, self.ca_file)
+        ca_file = self.ca_file
+        if self.keys is not None and _server_of(url) == _server_of(self.url):
+            proof = self.keys.prove(url)
+            headers, ca_file = {**headers, **proof.headers}, proof.ca_file
+        connection, used = _connection(parts.scheme, parts.netloc, ca_file)
         try:
             query = f"?{parts.query}" if parts.query else ""
             connection.request("GET", (parts.path or "/") + query, headers=headers)
@@ -117,6 +130,28 @@ class HttpSource(NamedTuple):
         # The server has ended a connection that was idle.
         _forget_connections()
         return self._ask(url, headers)
+
+    def _check(
+        self, response: http.client.HTTPResponse, place: Place, begin: int, length: int
+    ) -> None:
+        if 400 <= response.status < 500 and response.status not in (*_FALTERS, 412, 416):
+            why = _refusal(response)
+            if self.keys is not None and why.endswith(_EXPIRED):
+                self.keys.forget()  # newer ones are on their way
+                raise SourceFaltersError(f"{place.path}: {why}")
+            raise RefusalError(why)
+        _check(response, place, begin, length)
+
+
+def _server_of(url: str) -> tuple[str, Optional[str], int]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _refusal(response: http.client.HTTPResponse) -> str:
+    """The status, and the code that S3 gives."""
+    found = _S3_CODE.search(response.read1(_REFUSAL_BYTES_MAX))
+    return f"HTTP {response.status}" + (f": {found[1].decode()}" if found else "")
 
 
 def _check(response: http.client.HTTPResponse, place: Place, begin: int, length: int) -> None:

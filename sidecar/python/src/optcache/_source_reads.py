@@ -18,6 +18,7 @@ from ._faults import SourceFaltersError
 from ._http_reads import HttpSource
 from ._manifest import Manifest, Place
 from ._members import pack
+from ._source_keys import keys_of
 from ._sources import Served
 from .errors import SampleError
 
@@ -89,6 +90,9 @@ def source_of(served: Optional[Served]) -> Optional[Source]:
         return None
     if served.url:
         return HttpSource(served.url, served.ca_file)
+    if served.with_keys is not None:
+        keys = keys_of(served)
+        return HttpSource(served.with_keys.url, served.ca_file, keys) if keys else None
     readable = os.path.isdir(served.path) and os.access(served.path, os.R_OK | os.X_OK)
     return FileSource(served.path) if readable else None
 

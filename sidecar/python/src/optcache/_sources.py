@@ -22,7 +22,22 @@ _NAMED_MAX = 10  # datasets in a message
 PATIENCE_S = 600  # with a source, where the list has none
 _PATIENCE_MAX_S = 24 * 3600
 _URL = re.compile(r"https?://[^/?#@\s\x00-\x1f\x7f]+(/[^?#\s\x00-\x1f\x7f]*)?")
+_REGION = re.compile(r"[a-z0-9_-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class WithKeys(NamedTuple):
+    """How a process reads a source that has its keys. Holds no keys."""
+
+    url: str
+    region: str = ""  # of a bucket, by which requests are signed; empty: it is a web server
+    keys_folder: str = ""  # that of the sidecar
+    requester_pays: bool = False
+    ambient: bool = False  # keys that a process finds around it count
+    sts_endpoint: str = ""  # of a web identity; empty: there is none
+    token_file: str = ""  # that of the sidecar
+    role_arn: str = ""
+    is_ours: bool = False  # this process's user, or root, has written the list
 
 
 class Served(NamedTuple):
@@ -36,6 +51,7 @@ class Served(NamedTuple):
     manifest: str = ""  # its file
     digest: bytes = b""  # of that
     patience_s: int = PATIENCE_S  # how long the source may be away
+    with_keys: Optional[WithKeys] = None  # of a kept one
 
     def __str__(self) -> str:
         return f"{self.name} ({self.path or self.url or self.kept})"
@@ -53,18 +69,20 @@ def sources_of(socket: str) -> list[Served]:
     """What the sidecar at that socket has written; raises UnusableListError."""
     path = socket + ".sources"
     try:
-        data = _read(path, os.stat(socket).st_uid if os.path.exists(socket) else os.geteuid())
+        sidecars_uid = os.stat(socket).st_uid if os.path.exists(socket) else os.geteuid()
+        data, uid = _read(path, sidecars_uid)
     except FileNotFoundError:
         raise MissingListError(f"there is no {path}") from None
     except OSError as error:
         raise UnusableListError(f"{path} cannot be read: {error.strerror}") from None
     try:
-        return _parse(data)
+        return _parse(data, is_ours=uid in (0, os.geteuid()))
     except (ValueError, RecursionError) as error:
         raise UnusableListError(f"{path} is damaged: {error}") from None
 
 
-def _read(path: str, sidecars_uid: int) -> bytes:
+def _read(path: str, sidecars_uid: int) -> tuple[bytes, int]:
+    """What it holds, and whose it is."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
@@ -76,19 +94,19 @@ def _read(path: str, sidecars_uid: int) -> bytes:
         data = file.read(_BYTES_MAX + 1)
     if len(data) > _BYTES_MAX:
         raise UnusableListError(f"{path} is not used: it has more than {_BYTES_MAX} bytes")
-    return data
+    return data, found.st_uid
 
 
-def _parse(data: bytes) -> list[Served]:
+def _parse(data: bytes, is_ours: bool) -> list[Served]:
     parsed = json.loads(data)
     if not isinstance(parsed, dict) or not isinstance(parsed.get("datasets"), list):
         raise ValueError("it has no list of datasets")
     if parsed.get("version") != VERSION:
         raise ValueError(f"it has another version than {VERSION}")
-    return [_entry(item) for item in parsed["datasets"]]
+    return [_entry(item, is_ours) for item in parsed["datasets"]]
 
 
-def _entry(item: Any) -> Served:
+def _entry(item: Any, is_ours: bool) -> Served:
     if not isinstance(item, dict):
         raise ValueError("a dataset is not an object")
     keys = ("name", "path", "url", "kept", "caFile", "manifest", "digest")
@@ -105,7 +123,30 @@ def _entry(item: Any) -> Served:
     patience_s = item.get("patienceSeconds", PATIENCE_S)
     if type(patience_s) is not int or not 1 <= patience_s <= _PATIENCE_MAX_S:
         raise ValueError(f"patienceSeconds is not a whole number from 1 to {_PATIENCE_MAX_S}")
-    return Served(name, path, url, kept, ca_file, manifest, bytes.fromhex(digest), patience_s)
+    way = item.get("withKeys")
+    with_keys = None if way is None else _with_keys(way, is_ours)
+    if with_keys is not None and not kept:
+        raise ValueError("a dataset has withKeys that is not kept")
+    return Served(
+        name, path, url, kept, ca_file, manifest, bytes.fromhex(digest), patience_s, with_keys
+    )
+
+
+def _with_keys(way: Any, is_ours: bool) -> WithKeys:
+    if not isinstance(way, dict):
+        raise ValueError("withKeys is not an object")
+    texts = ("url", "region", "keysFolder", "stsEndpoint", "tokenFile", "roleARN")
+    url, region, keys_folder, sts_endpoint, token_file, role_arn = (_text(way, k) for k in texts)
+    if _URL.fullmatch(url) is None or (sts_endpoint and _URL.fullmatch(sts_endpoint) is None):
+        raise ValueError("withKeys has no address of a web server as url, or as stsEndpoint")
+    if region and _REGION.fullmatch(region) is None:
+        raise ValueError(f"{region!r} is not a region")
+    pays, ambient = way.get("requesterPays", False), way.get("ambientKeys", False)
+    if type(pays) is not bool or type(ambient) is not bool:
+        raise ValueError("requesterPays or ambientKeys is not true or false")
+    return WithKeys(
+        url, region, keys_folder, pays, ambient, sts_endpoint, token_file, role_arn, is_ours
+    )
 
 
 def _text(item: dict[str, Any], key: str) -> str:

@@ -27,6 +27,7 @@ from ._endpoint import endpoint_at, with_patience
 from ._faults import SampleFailedError, SourceFaltersError
 from ._manifest import Manifest
 from ._names import Names
+from ._source_keys import why_kept
 from ._source_reads import FileSource, Source, SourceReads, source_of
 from ._sources import PATIENCE_S, Served, named, sources_or_none
 from ._stats import counters
@@ -112,6 +113,7 @@ class Dataset(_Base):
         self._digest = b""  # not known yet
         self._served: Optional[Served] = None  # where it lies, as the sidecar says
         self._source: Optional[Source] = None  # to be read while the sidecar is away
+        self._advice = ""  # what messages say where there is none
         self.notice = ""
         self._digest = self.manifest.digest
         self.name = self.manifest.name
@@ -122,6 +124,7 @@ class Dataset(_Base):
         self._wanted = self.name
         self._served = self._listed()
         self._source = FileSource(root) if given else source_of(self._served)
+        self._advice = "" if self._source is not None else why_kept(self._served)
         if self.goes_on_alone:
             self.endpoint.hurry()
         if self.notice:
@@ -247,7 +250,8 @@ class Dataset(_Base):
             if served is not None and served.manifest and source_of(served) is not None:
                 self.endpoint.hurry()
                 instead = functools.partial(self._open_alone, served)
-            with_patience(self.endpoint, self._open, instead, self.wait)
+            advice = why_kept(served)
+            with_patience(self.endpoint, self._open, instead, self.wait, advice=advice)
         assert self._manifest is not None
         return self._manifest
 
@@ -275,6 +279,7 @@ class Dataset(_Base):
             "notice": self.notice,
             "served": self._served,
             "source": self._source,
+            "advice": self._advice,
             "wait": self.wait,
             "transform": self.transform,
             "kept": self.kept,
@@ -289,6 +294,7 @@ class Dataset(_Base):
         self.notice = state["notice"]
         self._served = state["served"]
         self._source = state["source"]
+        self._advice = state["advice"]
         self.wait = state["wait"]
         self.endpoint.seen = True  # by the process that this comes from
         if self.goes_on_alone:
@@ -363,7 +369,9 @@ class Dataset(_Base):
             instead = functools.partial(self._read_source, reads)
         patience_s = self._served.patience_s if self._served is not None else PATIENCE_S
         try:
-            return with_patience(self.endpoint, get, instead, self.wait, patience_s)
+            return with_patience(
+                self.endpoint, get, instead, self.wait, patience_s, self._advice
+            )
         except SampleFailedError as failed:
             index = ids[failed.position]
             raise SampleError(
