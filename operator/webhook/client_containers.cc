@@ -59,6 +59,9 @@ bool SetUnlessSet(const ClientContainer& client, std::string_view name, const st
   return false;
 }
 
+// Tells the client library that it may use the keys below that folder.
+constexpr const char* kFallbackKeys = "OPTCACHE_FALLBACK_KEYS";
+
 // Clients that sign want some keys, and the endpoint takes any.
 constexpr const char* kPlaceholderKey = "optcache-placeholder";
 constexpr auto kPlaceholders =
@@ -199,7 +202,7 @@ void Wire(const ClientContainer& client, const Wiring& wiring, PodPatch& patch,
     if (!wiring.writable) mount["readOnly"] = true;
     patch.Append(client.path, "volumeMounts", std::move(mount));
   }
-  for (const Json& mount : wiring.claim_mounts) {
+  for (const Json& mount : wiring.fallback_mounts) {
     const std::string path = TextIn(mount, "mountPath");
     const bool taken = std::ranges::any_of(
         mounts, [&](const Json& present) { return Normal(TextIn(present, "mountPath")) == path; });
@@ -212,6 +215,10 @@ void Wire(const ClientContainer& client, const Wiring& wiring, PodPatch& patch,
       SetUnlessSet(client, "AWS_ENDPOINT_URL_S3", kS3Url, patch, warnings)) {
     WarnOfProxy(client, warnings);
     if (wiring.request->s3_placeholder_keys) AddPlaceholderKeys(client, patch, warnings);
+  }
+  if (wiring.request->fallback_keys &&
+      FindNamed(Items(*client.container, "env"), kFallbackKeys) == nullptr) {
+    patch.Append(client.path, "env", {{"name", kFallbackKeys}, {"value", kKeysFolder}});
   }
   if (wiring.request->python) AddToPythonPath(client, patch, warnings);
 }

@@ -29,8 +29,8 @@ Status CheckMounts(const std::vector<ClientContainer>& clients);
 
 struct Wiring {
   const InjectionRequest* request = nullptr;
-  bool writable = false;  // the container ends the sidecar by a file there
-  Json claim_mounts = Json::array();
+  bool writable = false;                 // the container ends the sidecar by a file there
+  Json fallback_mounts = Json::array();  // see FallbackMountsOf
 };
 
 // Adds what is not there yet, and leaves alone what the pod says itself; `warnings` tell of that.

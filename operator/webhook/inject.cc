@@ -139,6 +139,12 @@ Status CheckRoom(const Json& spec, const SidecarPlan& plan, const std::vector<Js
                                        Quote(holder), kPagesPort)};
 }
 
+// Keys of its surroundings show only where it runs.
+bool MayHaveKeys(const ChosenDataset& dataset) {
+  return !dataset.secret.empty() || dataset.web_identity ||
+         (dataset.ambient_keys && dataset.facts->url.starts_with("s3://"));
+}
+
 void WarnOfDatasets(const SidecarPlan& plan, std::vector<std::string>& warnings) {
   for (const ChosenDataset& dataset : plan.datasets) {
     std::ranges::copy(dataset.warnings, std::back_inserter(warnings));
@@ -147,6 +153,11 @@ void WarnOfDatasets(const SidecarPlan& plan, std::vector<std::string>& warnings)
         "Dataset {} is not indexed yet: the sidecar's memory is for {} samples; if there are more, "
         "set the annotation optcache.io/resources",
         dataset.facts->QualifiedName(), kUnindexedSamples));
+  }
+  if (plan.request.fallback_keys && std::ranges::none_of(plan.datasets, MayHaveKeys)) {
+    warnings.emplace_back(
+        "annotation optcache.io/fallback-keys does nothing: no Dataset of the pod is read with "
+        "keys");
   }
 }
 
@@ -239,7 +250,7 @@ std::expected<Injection, Refusal> Complete(const Json& pod, std::string_view nam
   const bool native = FindNamed(Items(pod["spec"], "initContainers"), kSidecarName) != nullptr;
   const Wiring wiring{.request = &*request,
                       .writable = !native,
-                      .claim_mounts = ClaimMountsIn(*FindSidecar(pod["spec"]))};
+                      .fallback_mounts = FallbackMountsIn(pod["spec"], *request)};
   Injection injection;
   PodPatch patch(pod);
   for (const ClientContainer& client : *clients)
@@ -329,7 +340,7 @@ std::expected<Injection, Refusal> Inject(const Json& pod, std::string_view name_
   plan->security_context = SecurityContextFor(pod, *clients->front().container);
   const Wiring wiring{.request = &plan->request,
                       .writable = !plan->native,
-                      .claim_mounts = ClaimMountsOf(plan->datasets)};
+                      .fallback_mounts = FallbackMountsOf(*plan)};
   PodPatch patch(pod);
   for (const ClientContainer& client : *clients)
     Wire(client, wiring, patch, injection.warnings);

@@ -322,6 +322,9 @@ Result<InjectionRequest> ParseRequest(const Json& pod, std::string_view name_spa
   RETURN_IF_ERROR(read("s3-placeholder-keys", [&](const char* name, Text text) {
     return ReadBool(name, text, request.s3_placeholder_keys);
   }));
+  RETURN_IF_ERROR(read("fallback-keys", [&](const char* name, Text text) {
+    return ReadBool(name, text, request.fallback_keys);
+  }));
   RETURN_IF_ERROR(read("sampler", [&](const char* name, Text text) {
     return ReadSampler(name, text, request.sampler);
   }));

@@ -51,6 +51,7 @@ struct InjectionRequest {
   std::string headspace;                // what is measured; empty: nothing
   bool s3_endpoint = false;             // the sidecar serves by S3, too
   bool s3_placeholder_keys = false;     // clients of that get keys that open nothing
+  bool fallback_keys = false;           // the training containers get the sources' keys, too
   std::string sampler;                  // of the first dataset, as it is read there; empty: unknown
   std::string cpu = "500m";             // a quantity
   std::string memory;                   // a quantity; empty: computed

@@ -25,6 +25,12 @@ constexpr const char* kTokenFolder = "/var/run/secrets/optcache";
 constexpr const char* kCaVolume = "optcache-ca";
 constexpr const char* kCaFolder = "/etc/optcache/ca";
 constexpr int kTokenSeconds = 3600;
+// For the training containers: the sidecar's volume of tokens has the one for nodes, too. No
+// namespace is named so.
+constexpr const char* kIdentityVolume = "optcache-identity";
+constexpr const char* kIdentityFolder = "/etc/optcache/keys/_identity";
+constexpr const char* kStsAudience = "sts.amazonaws.com";
+constexpr const char* kStsTokenFile = "sts-token";
 
 // Kubernetes replaces $(NAME) in arguments and environments, and makes $$ a $.
 std::string Literal(std::string_view text) {
@@ -57,7 +63,7 @@ std::string ClaimFolder(const DatasetFacts& facts) {
 }
 
 std::string SecretFolder(const DatasetFacts& facts) {
-  return "/etc/optcache/keys/" + facts.QualifiedName();
+  return fmt::format("{}/{}", kKeysFolder, facts.QualifiedName());
 }
 
 std::string AddressOf(const ChosenDataset& dataset) {
@@ -150,19 +156,32 @@ Json ProjectedToken(const char* audience, const char* path) {
            {{"audience", audience}, {"expirationSeconds", kTokenSeconds}, {"path", path}}}};
 }
 
+void AddSecretMounts(const std::vector<ChosenDataset>& datasets, Json& mounts) {
+  for (std::size_t i = 0; i < datasets.size(); ++i) {
+    if (!datasets[i].secret.empty())
+      mounts.push_back(ReadOnlyMount(SecretVolume(i), SecretFolder(*datasets[i].facts)));
+  }
+}
+
+void AddClaimMounts(const std::vector<ChosenDataset>& datasets, Json& mounts) {
+  for (const ChosenDataset& dataset : datasets) {
+    if (!dataset.claim.empty())
+      mounts.push_back(ReadOnlyMount(dataset.claim_volume, ClaimFolder(*dataset.facts)));
+  }
+}
+
 Json MountsOf(const SidecarPlan& plan) {
   Json mounts = Json::array();
   mounts.push_back({{"name", kRunVolume}, {"mountPath", kRunFolder}});
   mounts.push_back(ReadOnlyMount(kTokenVolume, kTokenFolder));
   mounts.push_back(ReadOnlyMount(kCaVolume, kCaFolder));
-  for (std::size_t i = 0; i < plan.datasets.size(); ++i) {
-    const ChosenDataset& dataset = plan.datasets[i];
-    if (!dataset.secret.empty())
-      mounts.push_back(ReadOnlyMount(SecretVolume(i), SecretFolder(*dataset.facts)));
-  }
-  for (Json& mount : ClaimMountsOf(plan.datasets))
-    mounts.push_back(std::move(mount));
+  AddSecretMounts(plan.datasets, mounts);
+  AddClaimMounts(plan.datasets, mounts);
   return mounts;
+}
+
+bool UsesWebIdentity(const SidecarPlan& plan) {
+  return std::ranges::any_of(plan.datasets, &ChosenDataset::web_identity);
 }
 
 Json ResourcesOf(const SidecarPlan& plan) {
@@ -214,20 +233,25 @@ Json SecurityContextFor(const Json& pod, const Json& client_container) {
   return context;
 }
 
-Json ClaimMountsOf(const std::vector<ChosenDataset>& datasets) {
+Json FallbackMountsOf(const SidecarPlan& plan) {
   Json mounts = Json::array();
-  for (const ChosenDataset& dataset : datasets) {
-    if (!dataset.claim.empty())
-      mounts.push_back(ReadOnlyMount(dataset.claim_volume, ClaimFolder(*dataset.facts)));
-  }
+  AddClaimMounts(plan.datasets, mounts);
+  if (!plan.request.fallback_keys) return mounts;
+  AddSecretMounts(plan.datasets, mounts);
+  if (UsesWebIdentity(plan)) mounts.push_back(ReadOnlyMount(kIdentityVolume, kIdentityFolder));
   return mounts;
 }
 
-Json ClaimMountsIn(const Json& sidecar) {
+Json FallbackMountsIn(const Json& spec, const InjectionRequest& request) {
   Json mounts = Json::array();
-  for (const Json& mount : Items(sidecar, "volumeMounts")) {
-    if (TextIn(mount, "mountPath").starts_with(kClaimsFolder)) mounts.push_back(mount);
+  for (const Json& mount : Items(*FindSidecar(spec), "volumeMounts")) {
+    const std::string path = TextIn(mount, "mountPath");
+    const bool is_key = path.starts_with(std::string(kKeysFolder) + "/");
+    if (path.starts_with(kClaimsFolder) || (request.fallback_keys && is_key))
+      mounts.push_back(mount);
   }
+  if (request.fallback_keys && FindNamed(Items(spec, "volumes"), kIdentityVolume) != nullptr)
+    mounts.push_back(ReadOnlyMount(kIdentityVolume, kIdentityFolder));
   return mounts;
 }
 
@@ -266,8 +290,7 @@ std::vector<Json> BuildVolumes(const SidecarPlan& plan) {
   // As much as it can come to: Kubernetes ends a pod that has more.
   const ByteCount most = plan.datasets.size() * kCopiesOfManifest * kManifestBytesMax + kFilesBytes;
   Json tokens = Json::array({ProjectedToken("optcache", "token")});
-  if (std::ranges::any_of(plan.datasets, &ChosenDataset::web_identity))
-    tokens.push_back(ProjectedToken("sts.amazonaws.com", "sts-token"));
+  if (UsesWebIdentity(plan)) tokens.push_back(ProjectedToken(kStsAudience, kStsTokenFile));
   std::vector<Json> volumes = {
       {{"name", kRunVolume}, {"emptyDir", {{"sizeLimit", MebibytesOf(most)}}}},
       {{"name", kTokenVolume}, {"projected", {{"sources", std::move(tokens)}}}},
@@ -283,6 +306,10 @@ std::vector<Json> BuildVolumes(const SidecarPlan& plan) {
       volumes.push_back({{"name", dataset.claim_volume},
                          {"persistentVolumeClaim", {{"claimName", dataset.claim}}}});
     }
+  }
+  if (plan.request.fallback_keys && UsesWebIdentity(plan)) {
+    Json token = Json::array({ProjectedToken(kStsAudience, kStsTokenFile)});
+    volumes.push_back({{"name", kIdentityVolume}, {"projected", {{"sources", std::move(token)}}}});
   }
   return volumes;
 }

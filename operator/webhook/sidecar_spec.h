@@ -22,6 +22,7 @@ inline constexpr const char* kSocket = "/run/optcache/sock";
 inline constexpr const char* kExitFile = "/run/optcache/exit";
 inline constexpr const char* kPythonFolder = "/run/optcache/python";
 inline constexpr const char* kClaimsFolder = "/mnt/optcache/";
+inline constexpr const char* kKeysFolder = "/etc/optcache/keys";
 inline constexpr int kPagesPort = 4103;
 // On the pod's loopback alone.
 inline constexpr const char* kS3Address = "127.0.0.1:4104";
@@ -70,11 +71,11 @@ ByteCount StorageFor(const std::vector<ChosenDataset>& datasets);
 // is given to everybody, but files of a claim are read as the training container reads them.
 Json SecurityContextFor(const Json& pod, const Json& client_container);
 
-// Of the claims that the Datasets lie in. The sidecar has them, and at the same paths the
-// containers that train: they read there themselves while the sidecar does not answer.
-Json ClaimMountsOf(const std::vector<ChosenDataset>& datasets);
-// The same, of a sidecar that the pod has.
-Json ClaimMountsIn(const Json& sidecar);
+// What the containers that train read the sources by while the sidecar does not answer: the claims
+// that the Datasets lie in and, if the pod asks for them, the keys, both at the sidecar's paths.
+Json FallbackMountsOf(const SidecarPlan& plan);
+// The same, of a pod with this spec, which has the sidecar already.
+Json FallbackMountsIn(const Json& spec, const InjectionRequest& request);
 
 Json BuildContainer(const SidecarPlan& plan, const InjectionSettings& settings);
 

@@ -15,8 +15,8 @@ constexpr std::string_view kPrefix = "optcache.io/";
 // docs/user/annotations.md.
 constexpr auto kKnown = std::to_array<std::string_view>(
     {"dataset", "keys", "claims", "pod-identity", "arena", "computed", "headspace", "s3-endpoint",
-     "s3-placeholder-keys", "sampler", "resources", "containers", "optional", "python", "owner",
-     "incarnation"});
+     "s3-placeholder-keys", "fallback-keys", "sampler", "resources", "containers", "optional",
+     "python", "owner", "incarnation"});
 // Written by the injector, and found when a pod is seen a second time.
 constexpr auto kOwn = std::to_array<std::string_view>({"injected", "results"});
 constexpr std::string_view kLabel = "inject";
