@@ -145,6 +145,8 @@ TEST(Request, ChecksEachAnnotation) {
       {"containers", "a,b-1", true},
       {"containers", "", false},
       {"containers", "a.b", false},
+      {"fallback-keys", "true", true},
+      {"fallback-keys", "1", false},
       {"python", "false", true},
       {"python", "False", false},
       {"optional", "true", true},
