@@ -85,6 +85,7 @@ void BatchDesk::Ask(ClientId client, const BatchRequest& request) {
     return;
   }
   if (headspace_ != nullptr && AnswerAtOnce(client, request)) return;
+  const bool is_behind = fetcher_.IsBehind();  // with what was asked for before
   const BatchId id = ++last_id_;
   Batch& batch = batches_[id];
   batch.client = client;
@@ -92,9 +93,10 @@ void BatchDesk::Ask(ClientId client, const BatchRequest& request) {
   batch.tally->dataset = request.dataset;
   batch.request = request.request;
   batch.asked_at = alarms_.Now();
+  batch.timed = BeginTime(client, request, batch.asked_at);
   std::unordered_map<SampleId, HeldSampleRef> without_order;
   for (std::size_t i = 0; i < request.ids.size(); ++i) {
-    Item item = Resolve(request, i);
+    Item item = Resolve(request, i, batch.asked_at);
     if (item.reader == 0) {  // the same sample twice is one read
       item.sample = without_order.try_emplace(item.sample->id(), item.sample).first->second;
     }
@@ -103,15 +105,33 @@ void BatchDesk::Ask(ClientId client, const BatchRequest& request) {
     batch.items.push_back(std::move(item));
   }
   ++waiting_;
-  if (!PlaceInArena(batch)) in_line_.push_back(id);
+  const bool in_line = !PlaceInArena(batch);
+  if (in_line) in_line_.push_back(id);
   if (batch.missing == 0) {
-    Answer(id, batch);
+    Answer(id, batch, std::nullopt);
   } else {
+    batch.room_would_help = WouldRoomHelp(in_line, is_behind);
     Admit();
   }
 }
 
-BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i) {
+// True: the client's time is counted.
+bool BatchDesk::BeginTime(ClientId client, const BatchRequest& request, MonotonicTime now) {
+  const RankReader* const reader = request.by_process ? readers_.Find(request.reader) : nullptr;
+  if (reader == nullptr) return false;
+  const bool is_trainer = reader->owner() == client;
+  times_.OnAsk(client, is_trainer ? ClientKind::kTrainer : ClientKind::kWorker, now);
+  return true;
+}
+
+bool BatchDesk::WouldRoomHelp(bool in_line, bool is_behind) const {
+  RoomFacts facts{.in_line = in_line, .is_behind = is_behind, .fetching = fetcher_.fetching()};
+  for (const auto& [id, reader] : readers_.readers())
+    facts.staged += reader.staged();
+  return sidecar::WouldRoomHelp(facts);
+}
+
+BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i, MonotonicTime now) {
   const SampleId id = request.ids[i];
   RankReader* found = readers_.Find(request.reader);
   Pass* pass = found == nullptr || found->ended() ? nullptr : found->Find(request.pass);
@@ -126,9 +146,10 @@ BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i) {
                        fmt::format("rank {} reads sample {} at index {}, where {} was predicted",
                                    found->attachment().rank, id, index, pass->order()->ids[index]));
     }
-    return Claim(request.reader, *pass, index, id);
+    return Claim(request.reader, *pass, index, id, now);
   }
-  if (const auto index = pass->FindUnasked(id)) return Claim(request.reader, *pass, *index, id);
+  if (const auto index = pass->FindUnasked(id))
+    return Claim(request.reader, *pass, *index, id, now);
   if (pass->foretold()) {
     ++unpredicted_;
     if (pass->NoteUnpredicted()) {
@@ -139,10 +160,11 @@ BatchDesk::Item BatchDesk::Resolve(const BatchRequest& request, std::size_t i) {
   return WithoutOrder(request, id);
 }
 
-BatchDesk::Item BatchDesk::Claim(ReaderId reader, Pass& pass, std::uint64_t index, SampleId id) {
+BatchDesk::Item BatchDesk::Claim(ReaderId reader, Pass& pass, std::uint64_t index, SampleId id,
+                                 MonotonicTime now) {
   RankReader& found = *readers_.Find(reader);
   pass.MarkAsked(index);
-  found.OnAsked(pass, index, alarms_.Now());
+  found.OnAsked(pass, index, now);
   Item item{
       .sample = pass.Staged(index), .reader = reader, .pass = pass.span().pass, .index = index};
   // What lies in the overflow is one request's alone, see the class comment.
@@ -154,6 +176,7 @@ BatchDesk::Item BatchDesk::Claim(ReaderId reader, Pass& pass, std::uint64_t inde
         fetcher_, *found.attachment().dataset, found.attachment().stream,
         wire::ReadItem{.pass = item.pass, .position = found.PositionOf(index), .id = id},
         found.DueOf(pass, index));
+    if (found.lacks_room()) item.sample->NoteNoRoom();
   }
   return item;
 }
@@ -176,7 +199,9 @@ bool BatchDesk::PlaceInArena(Batch& batch) {
   bool all = true;
   for (const Item& item : batch.items) {
     if (item.sample->state() != HeldSample::State::kNoMemory) continue;
-    if (!Place(*item.sample, memory_.AllocateInArena(item.sample->size()))) all = false;
+    if (Place(*item.sample, memory_.AllocateInArena(item.sample->size()))) continue;
+    item.sample->NoteNoRoom();
+    all = false;
   }
   return all;
 }
@@ -211,6 +236,7 @@ void BatchDesk::RefuseForWantOfRoom(BatchId id, ByteCount bytes) {
   const Batch& batch = found->second;
   const ClientId client = batch.client;
   const std::uint64_t request = batch.request;
+  if (batch.timed) times_.OnAnswer(client, /*holds=*/false, alarms_.Now());
   LetGo(id, batch);
   batches_.erase(found);
   ++failed_;
@@ -246,13 +272,14 @@ void BatchDesk::WarnOfOverflow(ByteCount bytes) {
 void BatchDesk::OnEnded(HeldSample& sample) {
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): Answer changes the list
   const std::vector<BatchId> askers = sample.askers();
+  const Ended ended{.source = sample.source(), .had_no_room = sample.had_no_room()};
   for (const BatchId id : askers) {
     Batch& batch = batches_.at(id);
-    if (--batch.missing == 0) Answer(id, batch);
+    if (--batch.missing == 0) Answer(id, batch, ended);
   }
 }
 
-void BatchDesk::Answer(BatchId id, Batch& batch) {
+void BatchDesk::Answer(BatchId id, Batch& batch, std::optional<Ended> last) {
   batch.answered = true;
   --waiting_;
   ++answered_;
@@ -266,15 +293,21 @@ void BatchDesk::Answer(BatchId id, Batch& batch) {
     if (item.sample->in_arena()) batch.handed_out.push_back(item.sample->buffer());
     Deliver(item, *batch.tally);
   }
-  const Duration waited = alarms_.Now() - batch.asked_at;
+  const bool holds = !batch.handed_out.empty();
+  const MonotonicTime now = alarms_.Now();
+  const Duration waited = now - batch.asked_at;
   batch.tally->delivered.wait += waited;
+  if (last) {
+    const WaitCause cause = CauseOf(batch.room_would_help, last->had_no_room, last->source);
+    batch.tally->waits[static_cast<std::size_t>(cause)] += waited;
+  }
+  if (batch.timed) times_.OnAnswer(batch.client, holds, now);
   RankReader* reader = readers_.Find(batch.items.front().reader);
   if (reader != nullptr) reader->AddWait(waited);
   if (reader != nullptr && headspace_ != nullptr)
     headspace_->OnAnswer(*reader, served, hits, waited);
   const ClientId client = batch.client;
   const std::uint64_t request = batch.request;
-  const bool holds = !batch.handed_out.empty();
   batch.items.clear();
   if (!holds) batches_.erase(id);
   clients_.Reply(client, request, holds ? id : 0, served);
@@ -283,15 +316,15 @@ void BatchDesk::Answer(BatchId id, Batch& batch) {
 // With samples that are here already, as if they were those that were asked for.
 bool BatchDesk::AnswerAtOnce(ClientId client, const BatchRequest& request) {
   RankReader* const reader = readers_.Find(request.reader);
-  if (reader == nullptr || !headspace_->OnAsk(*reader, request.ids.size(), alarms_.Now()))
-    return false;
+  const MonotonicTime now = alarms_.Now();
+  if (reader == nullptr || !headspace_->OnAsk(*reader, request.ids.size(), now)) return false;
   const BatchId id = ++last_id_;
   Batch& batch = batches_[id];
   batch.client = client;
   batch.answered = true;
   std::vector<Served> served;
   for (std::size_t i = 0; i < request.ids.size(); ++i) {
-    const Item item = Resolve(request, i);
+    const Item item = Resolve(request, i, now);
     if (Pass* const pass = PassOf(item)) {
       pass->MarkDelivered(item.index);
       pass->Unstage(item.index);
@@ -353,10 +386,12 @@ std::vector<DatasetSaved> BatchDesk::SavedOfAll() const {
 void BatchDesk::Release(ClientId client, BatchId batch) {
   const auto found = batches_.find(batch);
   if (found == batches_.end() || found->second.client != client || !found->second.answered) return;
+  if (found->second.timed) times_.OnRelease(client, alarms_.Now());
   batches_.erase(found);
 }
 
 void BatchDesk::OnClientGone(ClientId client) {
+  times_.OnGone(client, alarms_.Now());
   for (auto it = batches_.begin(); it != batches_.end();) {
     Batch& batch = it->second;
     if (batch.client != client) {

@@ -3,6 +3,7 @@
 // Answers the trainers: finds out which reads a batch is, has them ready, hands them out, and takes
 // them back.
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,12 +15,14 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "sidecar/client_time.h"
 #include "sidecar/fetcher.h"
 #include "sidecar/headspace_meter.h"
 #include "sidecar/held_sample.h"
 #include "sidecar/reader_table.h"
 #include "sidecar/sample_memory.h"
 #include "sidecar/saved.h"
+#include "sidecar/wait_cause.h"
 
 namespace optcache::sidecar {
 
@@ -33,6 +36,8 @@ struct BatchRequest {
   std::optional<std::uint64_t> first;  // place in the rank's list; the others follow it there
   // What an answer to this client may carry outside the arena.
   ByteCount copy_max = std::numeric_limits<ByteCount>::max();
+  // Whether the client is a training process: its time is counted if it reads for a `reader`.
+  bool by_process = true;
 };
 
 // Each request is answered once, unless its client goes. A sample that the arena has no room for is
@@ -81,10 +86,16 @@ class BatchDesk {
     PassNumber pass = 0;
     std::uint64_t index = 0;
   };
+  // Of a sample that has ended.
+  struct Ended {
+    Source source = Source::kStore;  // also of one that has failed
+    bool had_no_room = false;
+  };
   // What trainers got of one dataset.
   struct Tally {
     const DatasetPort* dataset = nullptr;
     Delivered delivered;
+    std::array<Duration, kWaitCauses> waits{};  // of delivered.wait
   };
   struct Batch {
     ClientId client = 0;
@@ -94,12 +105,16 @@ class BatchDesk {
     std::vector<Item> items;
     std::size_t missing = 0;  // items that have not ended; 0 and answered: the client holds slots
     bool answered = false;
+    bool room_would_help = false;  // as WouldRoomHelp, when it began to wait
+    bool timed = false;            // it is one of those that times_ knows
     std::vector<BufferRef> handed_out;
   };
 
   Status Check(ClientId client, const BatchRequest& request) const;
-  Item Resolve(const BatchRequest& request, std::size_t i);
-  Item Claim(ReaderId reader, Pass& pass, std::uint64_t index, SampleId id);
+  bool BeginTime(ClientId client, const BatchRequest& request, MonotonicTime now);
+  bool WouldRoomHelp(bool in_line, bool is_behind) const;
+  Item Resolve(const BatchRequest& request, std::size_t i, MonotonicTime now);
+  Item Claim(ReaderId reader, Pass& pass, std::uint64_t index, SampleId id, MonotonicTime now);
   Item WithoutOrder(const BatchRequest& request, SampleId id);
   bool Place(HeldSample& sample, BufferRef buffer);
   bool PlaceInArena(Batch& batch);
@@ -109,7 +124,8 @@ class BatchDesk {
   void LetGo(BatchId id, const Batch& batch);
   Status CheckSize(const BatchRequest& request) const;
   bool AnswerAtOnce(ClientId client, const BatchRequest& request);
-  void Answer(BatchId id, Batch& batch);
+  // `last`: the sample that it waited for longest. Nothing: it has not waited.
+  void Answer(BatchId id, Batch& batch, std::optional<Ended> last);
   void Deliver(const Item& item, Tally& tally);
   Pass* PassOf(const Item& item);
   void WarnOfOverflow(ByteCount bytes);
@@ -126,6 +142,7 @@ class BatchDesk {
   std::size_t waiting_ = 0;
   bool warned_ = false;
 
+  ClientTime times_;
   std::map<std::string, Tally> tallies_;  // by dataset: those asked for so far
   std::uint64_t copied_ = 0;
   std::uint64_t failed_ = 0;

@@ -15,6 +15,14 @@ namespace {
 constexpr std::array<std::string_view, kSources> kSourceNames = {"local", "peer", "store"};
 constexpr std::array<std::string_view, kFallbacks> kFallbackNames = {
     "node_down", "node_lost", "no_answer", "corrupt", "never_came"};
+constexpr std::array<std::string_view, kWaitCauses> kCauseNames = {"arena", "store", "network",
+                                                                   "node"};
+constexpr std::array<std::string_view, kClientKinds> kKindNames = {"trainer", "worker"};
+constexpr std::array<std::string_view, kClientStates> kStateNames = {"waiting", "working", "idle"};
+
+double Seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 double Number(std::uint64_t count) {
   return static_cast<double>(count);
@@ -116,7 +124,11 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
       if (i != static_cast<std::size_t>(Source::kStore)) hits += delivered.samples[i];
     }
     visitor(MetricKind::kCounter, "optcache_client_wait_seconds_total", Label("dataset", name),
-            std::chrono::duration<double>(delivered.wait).count());
+            Seconds(delivered.wait));
+    for (std::size_t i = 0; i < kWaitCauses; ++i) {
+      visitor(MetricKind::kCounter, "optcache_client_wait_cause_seconds_total",
+              {{"cause", std::string(kCauseNames[i])}, {"dataset", name}}, Seconds(tally.waits[i]));
+    }
     const Saved saved = SavedBy(delivered.uncached, AskedOf(*tally.dataset));
     visitor(MetricKind::kGauge, "optcache_saved_requests", Label("dataset", name),
             static_cast<double>(saved.requests));
@@ -124,6 +136,14 @@ void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
             static_cast<double>(saved.bytes));
     const std::optional<double> cost = dataset::CostOf(tally.dataset->price(), saved);
     if (cost) visitor(MetricKind::kGauge, "optcache_saved_cost", Label("dataset", name), *cost);
+  }
+  const auto spent = times_.Spent(alarms_.Now());
+  for (std::size_t i = 0; i < kClientKinds; ++i) {
+    for (std::size_t j = 0; j < kClientStates; ++j) {
+      visitor(MetricKind::kCounter, "optcache_client_process_seconds_total",
+              {{"process", std::string(kKindNames[i])}, {"state", std::string(kStateNames[j])}},
+              Seconds(spent[i][j]));
+    }
   }
   visitor(MetricKind::kGauge, "optcache_observed_hit_ratio", {},
           all == 0 ? 0 : Number(hits) / Number(all));

@@ -77,6 +77,12 @@ void Fetcher::Abandon(FetchId id) {
   on_work_();
 }
 
+bool Fetcher::IsBehind() const {
+  const auto& to_stage = to_ask_[static_cast<std::size_t>(Urgency::kStaged)];
+  const bool node_has_enough = gets_in_flight_ >= options_.gets_in_flight && !to_stage.empty();
+  return node_has_enough || !held_.empty() || store_.waiting() > 0 || store_.parked() > 0;
+}
+
 Fetcher::Fetch* Fetcher::Find(FetchId id) {
   const auto found = fetches_.find(id);
   return found == fetches_.end() ? nullptr : &found->second;

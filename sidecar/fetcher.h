@@ -102,6 +102,9 @@ class Fetcher {
   void OnPayload(std::uint32_t request, const wire::SampleReply& reply, const Status& status);
 
   std::size_t fetching() const { return fetches_.size(); }
+  // Whether some of it waits for its turn: to be asked of the node, to be read from the store, or
+  // until the store may be asked again.
+  bool IsBehind() const;
   bool node_connected() const { return node_.connected(); }
   const StorePort& store() const { return store_.store(); }
   void VisitCounters(const CounterVisitor& visitor) const;

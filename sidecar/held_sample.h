@@ -53,6 +53,9 @@ class HeldSample {
     if (state_ == State::kFetching) fetcher_.MakeUrgent(fetch_);
   }
   void NoLongerAskedBy(BatchId batch) { std::erase(askers_, batch); }
+  // It is fetched later than it could be, as there was no room for it.
+  void NoteNoRoom() { had_no_room_ = true; }
+  bool had_no_room() const { return had_no_room_; }
 
   State state() const { return state_; }
   bool ended() const { return state_ == State::kReady || state_ == State::kFailed; }
@@ -86,6 +89,7 @@ class HeldSample {
   State state_ = State::kNoMemory;
   Status error_;
   Source source_ = Source::kStore;
+  bool had_no_room_ = false;
   BufferRef buffer_;
   FetchId fetch_ = 0;
   std::vector<BatchId> askers_;  // unanswered batches; one may stand here twice

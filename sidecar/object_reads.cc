@@ -98,7 +98,8 @@ void ObjectReads::Ask(ClientId client) {
                                .ids = {sample.id},
                                .reader = tag.reader,
                                .pass = tag.pass,
-                               .first = std::nullopt});
+                               .first = std::nullopt,
+                               .by_process = false});
 }
 
 void ObjectReads::Reply(ClientId client, std::uint64_t /*request*/, BatchId batch,

@@ -81,6 +81,9 @@ class RankReader {
   // Nothing new is staged until it is called with false.
   void HoldStaging(bool hold) { staging_held_ = hold; }
   bool staging_held() const { return staging_held_; }
+  // There is more to stage now, and no room for it in memory.
+  void SetLacksRoom(bool lacks) { lacks_room_ = lacks; }
+  bool lacks_room() const { return lacks_room_; }
 
   // A pass begins and voids what was left of the one before. If it is the one predicted, what was
   // staged for it stays.
@@ -147,6 +150,7 @@ class RankReader {
   ClientId owner_;
   bool ended_ = false;
   bool staging_held_ = false;
+  bool lacks_room_ = false;
   PassNumber first_pass_ = 0;
   PassNumber end_ = 0;  // the stream is over before this pass; 0: nobody knows
   struct HandedOver {

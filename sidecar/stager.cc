@@ -60,7 +60,8 @@ bool Stager::Fill() {
     Step step = Step::kStaged;
     std::size_t steps = 0;
     while (step == Step::kStaged && steps++ < kInOneGo)
-      step = reader.staged() < most ? StageNext(reader, window) : Step::kNoRoom;
+      step = reader.staged() < most ? StageNext(reader, window) : Step::kEnough;
+    reader.SetLacksRoom(step == Step::kNoRoom);
     more = more || step == Step::kStaged;
   }
   return more;
@@ -90,6 +91,7 @@ Stager::Step Stager::StageNext(RankReader& reader, ByteCount window) {
       fetcher_, *attachment.dataset, attachment.stream,
       wire::ReadItem{.pass = pass->span().pass, .position = reader.PositionOf(*index), .id = id},
       reader.DueOf(*pass, *index));
+  if (reader.lacks_room()) sample->NoteNoRoom();
   sample->Fetch(std::move(buffer), Urgency::kStaged,
                 [this, loaded = sample.get()] { ended_(*loaded); });
   pass->Stage(*index, std::move(sample));

@@ -34,7 +34,7 @@ class Stager {
   bool Fill();
 
  private:
-  enum class Step { kStaged, kNoRoom, kNothingLeft };
+  enum class Step { kStaged, kNoRoom, kEnough, kNothingLeft };
   Step StageNext(RankReader& reader, ByteCount window);
   // In the arena, or in the overflow if it would crowd out all others there; null: no room.
   BufferRef Allocate(ByteCount size, ByteCount window, ByteCount staged_arena_bytes);

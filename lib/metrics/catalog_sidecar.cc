@@ -29,6 +29,22 @@ constexpr auto kSidecarMetrics = std::to_array<Metric>({
      .labels = "dataset",
      .help = "Time that training processes waited for samples",
      .details = "; workers of a loader wait each for itself"},
+    {.name = "optcache_client_wait_cause_seconds_total",
+     .kind = MetricKind::kCounter,
+     .labels = "dataset, cause",
+     .help =
+         "Of that time, what ended with a sample from the `store`, from another node "
+         "(`network`), or from the machine's own `node`; and `arena`: reading ahead had stopped "
+         "for want of room",
+     .details = ", and neither node nor store had more to do "
+                "([how](user/troubleshooting.md#what-limits-training))"},
+    {.name = "optcache_client_process_seconds_total",
+     .kind = MetricKind::kCounter,
+     .labels = "process, state",
+     .help = "Time of the processes that read for a loader that is attached: each `trainer` that "
+             "attached it, and each `worker` of it; `waiting` for samples, `working` with samples "
+             "in use, or `idle`",
+     .details = ", of which a pause counts as one minute at most"},
     {.name = "optcache_client_copied_samples_total",
      .kind = MetricKind::kCounter,
      .help = "Samples answered by copy because the arena had no room"},

@@ -18,6 +18,74 @@ TEST_F(FeederTest, CountsHowLongTrainersWait) {
   EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_seconds_total"), 0.25);
 }
 
+TEST_F(FeederTest, TellsWhatTheyWaitForAndWhatTheyDo) {
+  const ReaderId reader = world_.Attach(1);
+  world_.Begin(reader, 0);
+  world_.Run();
+  world_.Ask(2, 11, Part(world_.Order(0), 0, 2), reader, 0, 0);
+  world_.clock.Advance(milliseconds(250));
+  world_.RunStore();
+  world_.clock.Advance(milliseconds(750));
+  world_.feeder->desk().Release(2, Answer(0).batch);
+  world_.clock.Advance(milliseconds(500));
+  const auto time_of = [&](const std::string& process, const std::string& state) {
+    double found = -1;
+    world_.feeder->VisitCounters(
+        [&](MetricKind, std::string_view name, const MetricLabels& labels, double value) {
+          const bool is_it = labels == MetricLabels{{"process", process}, {"state", state}};
+          if (name == "optcache_client_process_seconds_total" && is_it) found = value;
+        });
+    return found;
+  };
+  EXPECT_DOUBLE_EQ(time_of("worker", "waiting"), 0.25) << "client 1 attached, and 2 reads";
+  EXPECT_DOUBLE_EQ(time_of("worker", "working"), 0.75);
+  EXPECT_DOUBLE_EQ(time_of("worker", "idle"), 0.5);
+  EXPECT_DOUBLE_EQ(time_of("trainer", "idle"), 0) << "it asks for nothing";
+  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_cause_seconds_total", "store"), 0.25);
+  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_cause_seconds_total", "arena"), 0);
+  world_.feeder->OnClientGone(2);
+  world_.clock.Advance(milliseconds(500));
+  EXPECT_DOUBLE_EQ(time_of("worker", "idle"), 0.5);
+}
+
+// The arena has room for ten samples.
+TEST_F(FeederTest, WhatIsReadLateForWantOfRoomWaitsForTheArena) {
+  const ReaderId reader = world_.Attach(1);
+  const auto order = world_.Order(0);
+  world_.Begin(reader, 0);
+  world_.Run();
+  const auto ask = [&](std::uint64_t request, std::size_t first) {
+    world_.Ask(2, request, Part(order, first, 5), reader, 0, first);
+    world_.Run();
+    world_.clock.Advance(milliseconds(100));
+  };
+  const auto waited_for = [&](std::string_view cause) {
+    return Counter("optcache_client_wait_cause_seconds_total", cause);
+  };
+  ask(11, 0);
+  world_.RunStore();
+  EXPECT_DOUBLE_EQ(waited_for("store"), 0.1) << "it was read as early as could be";
+  world_.feeder->desk().Release(2, Answer(0).batch);
+  ask(12, 5);
+  EXPECT_DOUBLE_EQ(waited_for("store"), 0.1) << "these were here";
+  ASSERT_EQ(world_.store.pending.size(), 5U);
+  ask(13, 10);
+  world_.RunStore();
+  EXPECT_DOUBLE_EQ(waited_for("arena"), 0.1);
+
+  world_.feeder->desk().Release(2, Answer(1).batch);
+  world_.feeder->desk().Release(2, Answer(2).batch);
+  world_.Run();
+  ASSERT_EQ(world_.store.pending.size(), 10U);
+  const SampleId late = order[15];
+  while (world_.store.pending.size() > 1)
+    world_.store.End(world_.store.pending.front().id == late ? 1 : 0);
+  ask(14, 15);
+  world_.store.End();
+  EXPECT_DOUBLE_EQ(waited_for("arena"), 0.1);
+  EXPECT_DOUBLE_EQ(waited_for("store"), 0.2) << "one is late, and all others are here";
+}
+
 TEST_F(FeederTest, SavesWhatIsDeliveredLessWhatTheStoreWasAskedFor) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);

@@ -233,6 +233,7 @@ class ThrottledWorld {
   }
 
   ThrottledStore& store() { return store_; }
+  void VisitCounters(const CounterVisitor& visitor) const { feeder_->VisitCounters(visitor); }
 
  private:
   struct RankState {
