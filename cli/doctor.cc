@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char* kDoctorMore =
     R"(Checks memory, /dev/shm, the limit of open files, the clock, the sidecar's socket, and the pages of each node and
-sidecar of `optcache up`. It changes nothing. Each finding begins with ok, warning or fault. The line below a warning
+sidecar of `optcache up`. While training runs, it looks for 2 s at what limits it: the arena, the workers of the loader,
+the store, the network, or training itself. It changes nothing. Each finding begins with ok, warning or fault. The line below a warning
 or fault says what to do. The exit status is 1 if there is a fault.
 
 Examples:

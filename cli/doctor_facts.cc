@@ -23,6 +23,7 @@
 #include "base/unique_fd.h"
 #include "cli/coordinator_status.h"
 #include "cli/fetch_pages.h"
+#include "cli/page_looks.h"
 #include "cli/state_dir.h"
 #include "coordination/status.h"
 #include "handoff/codec.h"
@@ -54,13 +55,30 @@ std::optional<bool> ClockIsSet() {
   return clock != TIME_ERROR;
 }
 
-void LookAtPages(std::vector<PageFact>& pages) {
+std::vector<std::string> UrlsOf(const std::vector<PageFact>& pages) {
   std::vector<std::string> urls;
   for (const PageFact& page : pages)
     urls.push_back(page.url);
-  const std::vector<Result<std::string>> answers = FetchPages(urls, kDoctorPatience);
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (!answers[i]) pages[i].error = answers[i].error().message();
+  return urls;
+}
+
+void LookAtNodes(std::vector<PageFact> nodes, DoctorFacts& facts) {
+  const std::vector<Result<std::string>> answers = FetchPages(UrlsOf(nodes), kDoctorPatience);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!answers[i]) nodes[i].error = answers[i].error().message();
+    facts.pages.push_back(std::move(nodes[i]));
+  }
+}
+
+void LookAtSidecars(std::vector<PageFact> sidecars, DoctorFacts& facts) {
+  std::vector<Result<PageLooks>> looks = LookTwice(UrlsOf(sidecars), kDoctorPatience);
+  for (std::size_t i = 0; i < sidecars.size(); ++i) {
+    if (looks[i]) {
+      facts.looks.push_back(*std::move(looks[i]));
+    } else {
+      sidecars[i].error = looks[i].error().message();
+    }
+    facts.pages.push_back(std::move(sidecars[i]));
   }
 }
 
@@ -83,14 +101,16 @@ void LookAtCache(const std::string& state_dir, DoctorFacts& facts) {
     facts.cache = status.error();
     return;
   }
-  const auto add = [&](const std::string& part, const std::string& url) {
-    if (!url.empty()) facts.pages.push_back({.part = part, .url = url, .error = ""});
+  const auto pages_of = [](const auto& parts) {
+    std::vector<PageFact> pages;
+    for (const auto& part : parts) {
+      if (!part.metrics.empty())
+        pages.push_back({.part = part.name, .url = part.metrics, .error = ""});
+    }
+    return pages;
   };
-  for (const coordination::MemberStatus& member : status->members)
-    add(member.name, member.metrics);
-  for (const coordination::SidecarStatus& sidecar : status->sidecars)
-    add(sidecar.name, sidecar.metrics);
-  LookAtPages(facts.pages);
+  LookAtNodes(pages_of(status->members), facts);
+  LookAtSidecars(pages_of(status->sidecars), facts);
 }
 
 SocketState WhyNotConnected(const Status& not_connected) {

@@ -25,7 +25,8 @@ struct SocketAnswer {
   std::string error;  // of kTurnsAway, in the sidecar's words
 };
 
-// The coordinator, the socket and the pages take kDoctorPatience each at most.
+// The coordinator, the socket, the nodes' pages and each of two looks at the sidecars' pages take
+// kDoctorPatience at most. Between the looks it waits 2 s if a rank is attached.
 DoctorFacts GatherFacts(const DoctorQuestions& questions);
 
 // Whether a sidecar answers at the path, and takes this process as a client.

@@ -146,6 +146,7 @@ void AddFindingsOnCache(const DoctorFacts& facts, std::vector<Finding>& findings
                             "Look at its log in the folder logs of the state folder. `optcache "
                             "up` starts a part that has ended again."});
   }
+  if (!facts.looks.empty()) findings.push_back(FindingOnLimit(LimitOf(facts.looks)));
 }
 
 Finding FindingOnClock(const DoctorFacts& facts) {

@@ -12,6 +12,7 @@
 #include "base/memory_room.h"
 #include "base/status.h"
 #include "cli/finding.h"
+#include "cli/training_limit.h"
 
 namespace optcache::cli {
 
@@ -49,6 +50,7 @@ struct DoctorFacts {
   std::string socket_error;          // the sidecar's words, of kTurnsAway
   Status cache;                      // kNotFound: none runs; else why its coordinator is no help
   std::vector<PageFact> pages;       // of its parts
+  std::vector<PageLooks> looks;      // at the pages of its sidecars that answer
   std::optional<bool> clock_is_set;  // by a time server
 };
 

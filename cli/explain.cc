@@ -19,8 +19,8 @@
 #include "cli/cluster_questions.h"
 #include "cli/coordinator_status.h"
 #include "cli/explain_questions.h"
-#include "cli/fetch_pages.h"
 #include "cli/local_story.h"
+#include "cli/page_looks.h"
 #include "cli/pod_story.h"
 #include "cli/print.h"
 #include "cli/state_dir.h"
@@ -60,7 +60,6 @@ Examples:
   Read the findings in a script:
     kubectl optcache explain job train -n vision -o json)";
 
-constexpr Duration kBetweenLooks = std::chrono::seconds(2);
 constexpr Duration kPagePatience = std::chrono::seconds(5);
 
 struct ExplainRequest {
@@ -84,17 +83,6 @@ Status ExplainPod(const ExplainRequest& request) {
   return PrintAs(request.output, FormatPodStory(story), ToJson(story));
 }
 
-struct LookedAt {
-  std::vector<Result<std::string>> pages;
-  MonotonicTime at;
-};
-
-LookedAt LookAtSidecars(const std::vector<std::string>& urls) {
-  LookedAt looked = {.pages = FetchPages(urls, kPagePatience), .at = {}};
-  looked.at = SystemClock().Now();
-  return looked;
-}
-
 Result<LocalAnswers> AskLocal(const ExplainRequest& request, bool with_pages) {
   ASSIGN_OR_RETURN(const std::string url, FindCoordinator(request.coordinator, request.state_dir));
   ASSIGN_OR_RETURN(const std::string json, FetchStatus(url));
@@ -105,18 +93,12 @@ Result<LocalAnswers> AskLocal(const ExplainRequest& request, bool with_pages) {
     if (with_pages && !sidecar.metrics.empty()) urls.push_back(sidecar.metrics);
   }
   if (urls.empty()) return answers;
-  const LookedAt before = LookAtSidecars(urls);
-  std::this_thread::sleep_for(kBetweenLooks);
-  const LookedAt after = LookAtSidecars(urls);
-  for (std::size_t i = 0; i < urls.size(); ++i) {
-    if (!before.pages[i] || !after.pages[i]) {
+  for (Result<PageLooks>& looks : LookTwice(urls, kPagePatience)) {
+    if (looks) {
+      answers.pages.push_back(*std::move(looks));
+    } else {
       ++answers.silent_pages;
-      continue;
     }
-    answers.pages.push_back(
-        {.before = ParseMetrics(*before.pages[i]),
-         .after = ParseMetrics(*after.pages[i]),
-         .seconds = std::chrono::duration<double>(after.at - before.at).count()});
   }
   return answers;
 }

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import optcache
+import pytest
 from harness import commands
 from harness.cluster import Cluster
 from harness.processes import wait_until
@@ -30,6 +34,7 @@ def test_a_healthy_cache_has_no_fault(
     assert code == 0, findings
     assert findings[SOCKET]["what"] == f"{socket}: a sidecar answers"
     assert "running cache" not in findings, "it has no fault of its own"
+    assert findings["limit"]["what"] == "no rank is attached now, so nothing limits it"
     for kind in ("node", "sidecar"):
         for machine in (0, 1):
             url = cluster.metrics_url(f"{kind}-{machine}")
@@ -67,3 +72,38 @@ def test_a_killed_sidecar_is_a_fault_with_what_to_do(
         "ended again."
     )
     assert findings["node-0"]["severity"] == "ok", "it goes on"
+
+
+def decode_slowly(samples: list[Any]) -> int:
+    """Has its samples in use for long, as a worker that decodes them."""
+    time.sleep(1)
+    return len(samples)
+
+
+def test_workers_that_always_work_are_what_limits_training(
+    programs: Path, start_cache: Callable[..., Cluster], manifests: Path
+) -> None:
+    pytest.importorskip("torch")
+    from optcache.torch import attach
+    from torch.utils.data import DataLoader
+
+    cluster = start_cache(share=1.0)
+    socket = cluster.socket(0)
+    # Nothing takes the batches, and there is room for more than the workers make meanwhile.
+    loader = attach(
+        DataLoader(
+            optcache.Dataset(socket=str(socket)),
+            batch_size=4,
+            num_workers=2,
+            prefetch_factor=150,
+            collate_fn=decode_slowly,
+        ),
+        name="train",
+    )
+    batches = iter(loader)
+    assert next(batches) == 4
+    code, findings = diagnose(programs, manifests, socket)
+    assert code == 0, findings
+    assert "; workers of loaders worked on samples for " in findings["limit"]["what"]
+    assert findings["limit"]["severity"] == "warning"
+    assert "num_workers" in findings["limit"]["do"]

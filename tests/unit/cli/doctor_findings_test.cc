@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace optcache::cli {
@@ -112,6 +113,24 @@ TEST(Doctor, NamesThePageThatDoesNotAnswerAndTheCacheThatDoesNotRun) {
     facts.cache = {code, "the coordinator at unix:/c"};
     EXPECT_EQ(Wrong(facts), Texts{"fault running cache: the coordinator at unix:/c"});
   }
+}
+
+TEST(Doctor, SaysWhatLimitsTrainingThatRuns) {
+  DoctorFacts facts = HealthyMachine();
+  const auto page = [](int waited) {
+    return ParseMetrics(
+        "optcache_loaders_attached 1\n" +
+        fmt::format("optcache_client_samples_total{{source=\"peer\"}} {0}\n"
+                    "optcache_client_wait_seconds_total {0}\n"
+                    "optcache_client_wait_cause_seconds_total{{cause=\"network\"}} {0}\n",
+                    waited));
+  };
+  facts.looks = {{.before = page(1), .after = page(2), .seconds = 2}};
+  EXPECT_EQ(Wrong(facts),
+            Texts{"warning limit: in 2.0 s, ranks read 0 samples/s and waited for 50 % of their "
+                  "time (100 % of that for other nodes); the network between nodes limits it"});
+  facts.looks.front().after = page(1);
+  EXPECT_EQ(Wrong(facts), Texts{}) << "nothing is read";
 }
 
 TEST(Doctor, AClockThatNoServerSetsIsAWarning) {

@@ -43,6 +43,7 @@ PageLooks Page() {
                                 "optcache_client_samples_total{source=\"local\"} 250\n"
                                 "optcache_client_samples_total{source=\"store\"} 750\n"
                                 "optcache_client_wait_seconds_total 2\n"
+                                "optcache_client_wait_cause_seconds_total{cause=\"store\"} 2\n"
                                 "optcache_store_received_bytes_total 2000000\n"),
           .seconds = 2};
 }

@@ -23,71 +23,114 @@ PageLooks LooksAt(const std::map<std::string, double>& grown,
 }
 
 constexpr const char* kWaited = "optcache_client_wait_seconds_total{dataset=\"d\"}";
-constexpr const char* kLocal = "optcache_client_samples_total{source=\"local\"}";
-constexpr const char* kPeer = "optcache_client_samples_total{source=\"peer\"}";
-constexpr const char* kStore = "optcache_client_samples_total{source=\"store\"}";
+constexpr const char* kRead = "optcache_client_samples_total{source=\"local\"}";
 
-Limit Judged(const std::map<std::string, double>& grown,
-             const std::map<std::string, double>& gauges = {}) {
+std::string For(const std::string& cause) {
+  return "optcache_client_wait_cause_seconds_total{dataset=\"d\",cause=\"" + cause + "\"}";
+}
+std::string Time(const std::string& process, const std::string& state) {
+  return "optcache_client_process_seconds_total{process=\"" + process + "\",state=\"" + state +
+         "\"}";
+}
+
+using Numbers = std::map<std::string, double>;
+
+Limit Judged(const Numbers& grown, const Numbers& gauges = {}) {
   return LimitOf({LooksAt(grown, gauges)}).limit;
 }
 
-TEST(TrainingLimit, RanksThatHardlyWaitAreLimitedByWhatTheyDo) {
-  EXPECT_EQ(Judged({{kWaited, 0.7}, {kStore, 50}}), Limit::kCompute) << "less than a fifth of 4 s";
-  EXPECT_EQ(Judged({{kWaited, 0.9}, {kStore, 50}}), Limit::kStore);
-  EXPECT_EQ(Judged({{kWaited, 0}, {kStore, 0}}), Limit::kNothingRead);
+TEST(TrainingLimit, IsWhatTheTimeOfReadersSays) {
+  struct Case {
+    const char* what;
+    Numbers grown;
+    Numbers gauges;
+    Limit limit;
+  };
+  const Case cases[] = {
+      {"nothing is read", {{kRead, 0}}, {}, Limit::kNothingRead},
+      {"no process tells its time: less than a fifth of 4 s",
+       {{kWaited, 0.7}, {For("store"), 0.7}, {kRead, 50}},
+       {},
+       Limit::kCompute},
+      {"and more", {{kWaited, 0.9}, {For("store"), 0.9}, {kRead, 50}}, {}, Limit::kStore},
+      {"of eight workers each waits a little: together longer than a fifth of 4 s",
+       {{kWaited, 1},
+        {For("store"), 1},
+        {Time("worker", "waiting"), 1},
+        {Time("worker", "working"), 5},
+        {Time("worker", "idle"), 10},
+        {kRead, 50}},
+       {},
+       Limit::kCompute},
+      {"workers always work",
+       {{Time("worker", "waiting"), 0.4},
+        {Time("worker", "working"), 7},
+        {Time("worker", "idle"), 0.6},
+        {kRead, 50}},
+       {},
+       Limit::kWorkers},
+      {"a trainer that has samples in use may compute with them",
+       {{Time("trainer", "waiting"), 0.4}, {Time("trainer", "working"), 3.6}, {kRead, 50}},
+       {},
+       Limit::kCompute},
+      {"workers wait, most for the arena",
+       {{kWaited, 8},
+        {For("store"), 3},
+        {For("arena"), 4},
+        {For("network"), 1},
+        {Time("worker", "waiting"), 8},
+        {Time("worker", "working"), 8},
+        {kRead, 50}},
+       {},
+       Limit::kArena},
+      {"for other nodes",
+       {{kWaited, 2}, {For("network"), 1.5}, {For("node"), 0.5}, {kRead, 50}},
+       {},
+       Limit::kNetwork},
+      {"for the machine's node", {{kWaited, 2}, {For("node"), 2}, {kRead, 50}}, {}, Limit::kNode},
+      {"the store is silent",
+       {{kWaited, 2}, {For("arena"), 2}, {kRead, 9}},
+       {{"optcache_store_breaker_state", 2}},
+       Limit::kStoreSilent},
+      {"the store is asked for less, so that little fills the arena",
+       {{kWaited, 2}, {For("arena"), 2}, {kRead, 9}},
+       {{"optcache_store_reads_held_back", 4}},
+       Limit::kStoreHoldsBack},
+      {"the same, but no rank waits for it",
+       {{kRead, 9}},
+       {{"optcache_store_reads_held_back", 4}},
+       Limit::kCompute},
+      {"the first sample has not come, so no wait has ended",
+       {},
+       {{"optcache_client_batches_waiting", 1}},
+       Limit::kStore},
+  };
+  for (const Case& each : cases)
+    EXPECT_EQ(Judged(each.grown, each.gauges), each.limit) << each.what;
   EXPECT_EQ(LimitOf({}).limit, Limit::kNoReader);
 }
 
-TEST(TrainingLimit, IsWhereTheSamplesCameFromThatRanksWaitedFor) {
-  EXPECT_EQ(Judged({{kWaited, 2}, {kPeer, 50}, {kStore, 10}}), Limit::kNetwork);
-  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}, {kStore, 10}}), Limit::kStore);
-  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}}), Limit::kNode);
-}
-
-TEST(TrainingLimit, AFewSamplesFromElsewhereAreNotTheLimit) {
-  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 9999}, {kPeer, 1}}), Limit::kNode);
-  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 9999}, {kStore, 1}}), Limit::kNode);
-  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}, {kPeer, 5}, {kStore, 5}}), Limit::kNode);
-  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}, {kPeer, 10}}), Limit::kNetwork);
-  EXPECT_NE(FindingOnLimit({.limit = Limit::kNetwork}).what.find("; many samples come from"),
+TEST(TrainingLimit, TellsTheSharesOfTheCauses) {
+  const TrainingLimit limit = LimitOf(
+      {LooksAt({{kWaited, 2}, {For("store"), 1.5}, {For("arena"), 0.49}, {For("node"), 0.01}})});
+  EXPECT_NE(FindingOnLimit(limit).what.find("waited for 50 % of their time (24 % of that for the "
+                                            "arena, 75 % for the store); the store limits it"),
             std::string::npos)
-      << "a tenth is not most";
-}
-
-TEST(TrainingLimit, AStoreInTroubleComesFirst) {
-  EXPECT_EQ(Judged({{kWaited, 2}, {kStore, 9}}, {{"optcache_store_breaker_state", 2}}),
-            Limit::kStoreSilent);
-  EXPECT_EQ(Judged({{kWaited, 2}, {kStore, 9}}, {{"optcache_store_reads_held_back", 4}}),
-            Limit::kStoreHoldsBack);
-  EXPECT_EQ(Judged({{kWaited, 0}, {kStore, 9}}, {{"optcache_store_reads_held_back", 4}}),
-            Limit::kCompute)
-      << "no rank waits for it";
-}
-
-TEST(TrainingLimit, ARankThatWaitsForItsFirstSampleWaits) {
-  EXPECT_EQ(Judged({}, {{"optcache_client_batches_waiting", 1}}), Limit::kStore);
-}
-
-TEST(TrainingLimit, SamplesWithoutRoomInTheArenaAreItsFault) {
-  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}, {"optcache_client_copied_samples_total", 9}}),
-            Limit::kArena);
-  EXPECT_EQ(Judged({{kWaited, 2}, {kLocal, 90}, {"optcache_client_copied_samples_total", 8}}),
-            Limit::kNode);
+      << FindingOnLimit(limit).what;
 }
 
 TEST(TrainingLimit, SumsPagesAndForgivesCountersThatBeganAgain) {
   PageLooks restarted = LooksAt({{kWaited, 0}});
   restarted.after =
-      ParseMetrics(std::string(kWaited) + " 3\noptcache_loaders_attached 2\n" + kStore + " 40\n");
-  const TrainingLimit limit = LimitOf({LooksAt({{kWaited, 1}, {kStore, 60}}), restarted});
+      ParseMetrics(std::string(kWaited) + " 3\noptcache_loaders_attached 2\n" + kRead + " 40\n");
+  const TrainingLimit limit = LimitOf({LooksAt({{kWaited, 1}, {kRead, 60}}), restarted});
   EXPECT_DOUBLE_EQ(limit.waiting, 0.5) << "4 s of 8 s";
   EXPECT_DOUBLE_EQ(limit.samples_per_second, 50);
 }
 
 TEST(TrainingLimit, EachFindingSaysWhatToDo) {
-  for (const Limit limit : {Limit::kStoreSilent, Limit::kStoreHoldsBack, Limit::kArena,
-                            Limit::kStore, Limit::kNetwork, Limit::kNode}) {
+  for (const Limit limit : {Limit::kWorkers, Limit::kStoreSilent, Limit::kStoreHoldsBack,
+                            Limit::kArena, Limit::kStore, Limit::kNetwork, Limit::kNode}) {
     const Finding finding = FindingOnLimit({.limit = limit, .waiting = 0.4, .seconds = 2});
     EXPECT_NE(finding.severity, Severity::kOk);
     EXPECT_FALSE(finding.to_do.empty());

@@ -1,0 +1,36 @@
+#include "cli/page_looks.h"
+
+#include <gtest/gtest.h>
+
+#include "support/page_server.h"
+
+namespace optcache::cli {
+namespace {
+
+TEST(LookTwice, LooksOnceWhereNoRankIsAttached) {
+  const PageServer server("optcache_loaders_attached 0\noptcache_client_samples_total 7\n");
+  const std::string& url = server.url();
+  const auto looks = LookTwice({url + "/metrics", url + "/other", "http://127.0.0.1:1/metrics"},
+                               std::chrono::minutes(5));
+  ASSERT_EQ(looks.size(), 3U);
+  ASSERT_TRUE(looks[0].has_value());
+  EXPECT_EQ(looks[0]->seconds, 0);
+  EXPECT_EQ(looks[0]->before, looks[0]->after);
+  EXPECT_EQ(SumOf(looks[0]->after, "optcache_client_samples_total"), 7);
+  EXPECT_FALSE(looks[1].has_value());
+  EXPECT_FALSE(looks[2].has_value());
+}
+
+TEST(LookTwice, WaitsBetweenTheLooksWhereARankReads) {
+  const PageServer server("optcache_loaders_attached 1\n");
+  const auto looks = LookTwice({server.url() + "/metrics"}, std::chrono::minutes(5));
+  ASSERT_TRUE(looks.at(0).has_value());
+  EXPECT_GE(looks[0]->seconds, std::chrono::duration<double>(kBetweenLooks).count());
+}
+
+TEST(LookTwice, LooksAtNothingIfThereIsNothing) {
+  EXPECT_TRUE(LookTwice({}, std::chrono::minutes(5)).empty());
+}
+
+}  // namespace
+}  // namespace optcache::cli
