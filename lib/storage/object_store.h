@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "dataset/validator.h"
 #include "storage/destination.h"
+#include "storage/whole_sums.h"
 
 namespace optcache::storage {
 
@@ -25,13 +26,6 @@ struct ObjectInfo {
 
 // A store from which no byte comes for this long is not waited for any longer: the request ends.
 inline constexpr Duration kSilenceMax = std::chrono::seconds(20);
-
-// The CRC-32C of a whole object as its store tells it, and that of what has come so far of it, from
-// its first byte on.
-struct WholeCrc {
-  std::uint32_t told = 0;
-  std::uint32_t so_far = 0;
-};
 
 // What to read and where to put it.
 struct ReadRequest {
@@ -52,8 +46,8 @@ struct ReadRequest {
   // second time, in the page cache, as far as this read has brought them there (file_store.h).
   bool kept = false;
   // Of a read that goes on where another one of the whole object ended, up to the object's end: the
-  // `crc` of that one's outcome.
-  std::optional<WholeCrc> crc{};
+  // `sums` of that one's outcome.
+  std::optional<WholeSums> sums{};
 
   // Told true when the read begins to wait for another attempt, and false when that is made; from
   // any thread, never both at a time, and not after the read has ended. By retrying_store.h alone.
@@ -67,7 +61,7 @@ struct ReadRequest {
 //   kNotFound           the object is not there, or is no regular file
 //   kConflict           it is not the one that the manifest lists: size, ETag or time differ
 //   kDataLoss           fewer or more bytes came than announced, or they are not those of which
-//                       the store tells the checksum
+//                       the store tells the checksums
 //   kUnavailable        the store cannot answer now: 5xx but 501 and 505, 429, connection refused
 //                       or reset, silence
 //   kDeadlineExceeded   the deadline came first
@@ -87,9 +81,11 @@ struct ReadOutcome {
   // the store sends ranges.
   ByteCount received = 0;
   ByteCount filled = 0;
-  // With `filled`, if the store has told a checksum of the whole object and all of it from the
-  // first byte on was asked for: the read of the rest takes it along and compares.
-  std::optional<WholeCrc> crc{};
+  // With `filled`, if the store has told checksums of the whole object and all of it from the first
+  // byte on was asked for: the read of the rest takes them along and compares.
+  std::optional<WholeSums> sums{};
+  // With kDataLoss: all of the object came, but one of its checksums is not the store's.
+  bool sums_differ = false;
   std::uint32_t attempts = 1;
 };
 

@@ -2,7 +2,16 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace optcache::storage {
+namespace {
+
+double SecondsOf(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
 
 bool IsWorthAnother(const ReadOutcome& outcome) {
   return MayGetBetter(outcome.status.code()) || outcome.keys_expired;
@@ -16,6 +25,19 @@ std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadO
   const Duration wait = std::max(asked, std::min(backoff, left.patience));
   if (wait >= left.deadline) return std::nullopt;
   return wait;
+}
+
+std::string WhyGivenUp(const RetryOptions& options, const ReadOutcome& outcome, TimeLeft left) {
+  const Duration asked = std::min(outcome.retry_after, options.retry_after_max);
+  if (left.patience == Duration::zero()) {
+    return fmt::format("given up: nothing of it came for {:g} s, which is the patience",
+                       SecondsOf(options.patience));
+  }
+  if (asked > left.patience) {
+    return fmt::format("given up: the store asks to wait for {:.1f} s, patience ends in {:.1f} s",
+                       SecondsOf(asked), SecondsOf(left.patience));
+  }
+  return fmt::format("not tried again: its deadline comes in {:.1f} s", SecondsOf(left.deadline));
 }
 
 }  // namespace optcache::storage

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -40,6 +41,9 @@ struct TimeLeft {
 // not end before the deadline. The last attempt is made when patience ends, not before.
 std::optional<Duration> WaitBeforeRetry(const RetryOptions& options, const ReadOutcome& outcome,
                                         Duration backoff, TimeLeft left);
+
+// Why there is no wait for another attempt after a fault that can pass: for messages.
+std::string WhyGivenUp(const RetryOptions& options, const ReadOutcome& outcome, TimeLeft left);
 
 // True for faults that can pass.
 bool IsWorthAnother(const ReadOutcome& outcome);

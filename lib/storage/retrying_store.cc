@@ -22,6 +22,13 @@ namespace {
 
 constexpr Duration kIdleRetryWait = std::chrono::seconds(10);  // the thread looks around this often
 
+// What comes with other checksums so often is refused: the object itself may be damaged.
+constexpr unsigned kDiffersMax = 2;
+constexpr std::string_view kReadAgain = "it is read once more";
+constexpr std::string_view kDiffersAgain =
+    "nor was it at a second read: put the object into the store again, or find the cache, proxy or "
+    "network that damages it on the way";
+
 // What the store has not heard of was no load on it.
 bool IsNoLoad(const Status& status) {
   return status.code() == Code::kResourceExhausted;
@@ -42,11 +49,12 @@ struct RetryingStore::Operation {
   MonotonicTime patient_since;  // its begin, or when it last got bytes that had not come before
   unsigned attempts = 0;
   ByteCount filled = 0;  // of the destination, by attempts that ended within the object's bytes
-  std::optional<WholeCrc> crc{};  // of what fills it
-  ReadOutcome last;               // of the attempt before, while it waits for another
-  bool paid = false;              // the attempt took of the budget
+  std::optional<WholeSums> sums{};  // of what fills it
+  ReadOutcome last;                 // of the attempt before, while it waits for another
+  bool paid = false;                // the attempt took of the budget
   bool unasked = false;      // the store was taken for gone and has not heard of the last attempt
   bool began_again = false;  // what had come did not fit the rest, and was thrown away
+  unsigned differed = 0;     // how often all of it came, but with other checksums than the store's
 
   void NoteFailure(ReadOutcome& outcome, MonotonicTime now);
   // To be called before it is among the waiting, where another thread may take it.
@@ -69,7 +77,7 @@ void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime n
   filled += outcome.filled;
   patient_since += outcome.held_back;  // waiting for its turn is not waiting for the store
   if (outcome.filled > 0) {
-    crc = outcome.crc;
+    sums = outcome.sums;
     if (began_again) return;
     patient_since = now;
     backoff.Reset();
@@ -79,9 +87,13 @@ void RetryingStore::Operation::NoteFailure(ReadOutcome& outcome, MonotonicTime n
   if (filled > 0 && (code == Code::kInvalidArgument || code == Code::kDataLoss)) {
     filled = 0;
     began_again = true;
-    crc.reset();
+    sums.reset();
     outcome.status = {Code::kDataLoss, outcome.status.message()};  // a server without ranges, say
   }
+  if (!outcome.sums_differ) return;
+  request.fresh = true;
+  outcome.status = {code, fmt::format("{}; {}", outcome.status.message(),
+                                      ++differed == kDiffersMax ? kDiffersAgain : kReadAgain)};
 }
 
 RetryingStore::RetryingStore(std::unique_ptr<ObjectStore> inner, RetryOptions options,
@@ -149,7 +161,7 @@ Status RetryingStore::Attempt(const std::shared_ptr<Operation>& operation) {
   if (operation->filled > 0) {
     request.offset += operation->filled;
     request.destination = request.destination.After(operation->filled);
-    request.crc = operation->crc;
+    request.sums = operation->sums;
   }
   request.silence_max = options_.silence_max;
   request.on_wait = nullptr;
@@ -212,13 +224,14 @@ void RetryingStore::EndAttempt(const std::shared_ptr<Operation>& operation, Read
 
 bool RetryingStore::ScheduleRetry(const std::shared_ptr<Operation>& operation,
                                   ReadOutcome& outcome) {
+  if (operation->differed == kDiffersMax) return false;
   const MonotonicTime now = clock_.Now();
   const TimeLeft left = LeftOf(*operation, now);
   const std::optional<Duration> wait =
       WaitBeforeRetry(options_, outcome, operation->backoff.Next(), left);
   if (!wait) {
     if (IsWorthAnother(outcome))
-      outcome.status = std::move(outcome.status).WithContext(WhyGivenUp(outcome, left));
+      outcome.status = std::move(outcome.status).WithContext(WhyGivenUp(options_, outcome, left));
     return false;
   }
   operation->Waits(true);
@@ -256,19 +269,6 @@ void RetryingStore::EndOperation(Operation& operation, ReadOutcome outcome) {
 void RetryingStore::GiveBack(Operation& operation) {
   if (operation.paid) budget_.GiveBack();
   operation.paid = false;
-}
-
-std::string RetryingStore::WhyGivenUp(const ReadOutcome& outcome, TimeLeft left) const {
-  const Duration asked = std::min(outcome.retry_after, options_.retry_after_max);
-  if (left.patience == Duration::zero()) {
-    return fmt::format("given up: nothing of it came for {:g} s, which is the patience",
-                       InSeconds(options_.patience));
-  }
-  if (asked > left.patience) {
-    return fmt::format("given up: the store asks to wait for {:.1f} s, patience ends in {:.1f} s",
-                       InSeconds(asked), InSeconds(left.patience));
-  }
-  return fmt::format("not tried again: its deadline comes in {:.1f} s", InSeconds(left.deadline));
 }
 
 std::string RetryingStore::WhyNoRetry() const {
@@ -344,7 +344,7 @@ void RetryingStore::RunRetries() {
       ReadOutcome outcome = {.status = std::move(refused)};
       TimeLeft left = LeftOf(*operation, clock_.Now());
       if (left.patience <= left.deadline) left.patience = Duration::zero();  // too short to wait
-      outcome.status = std::move(outcome.status).WithContext(WhyGivenUp(outcome, left));
+      outcome.status = std::move(outcome.status).WithContext(WhyGivenUp(options_, outcome, left));
       EndOperation(*operation, std::move(outcome));
     } else if (!refused.ok()) {
       EndAttempt(operation, {.status = std::move(refused)});

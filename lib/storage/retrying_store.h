@@ -18,8 +18,9 @@
 namespace optcache::storage {
 
 // Gives reads, Stat and List of another store as many attempts as patience allows, and counts. What
-// cannot pass (kNotFound, kConflict and so on) ends at once; reads wait for new keys where the old
-// have expired. A final error names store, object, range, attempt and cause, and so does the log
+// cannot pass (kNotFound, kConflict and so on) ends at once; what comes with another checksum than
+// the store tells is read once more, past caches; reads wait for new keys where the old have
+// expired. A final error names store, object, range, attempt and cause, and so does the log
 // for attempts that failed; while requests wait, a line every ten seconds says for what and since
 // when. An attempt ends by silence, so that one that hangs leaves time for another, and goes on
 // where the one before ended if that is sure to be the same version; then patience begins again,
@@ -66,7 +67,6 @@ class RetryingStore final : public ObjectStore {
   std::shared_ptr<Operation> TakeDue(bool& may_retry) REQUIRES(mutex_);
   std::shared_ptr<Operation> TakeDelayed(MonotonicTime now, bool& may_retry) REQUIRES(mutex_);
   std::string WhyNoRetry() const;
-  std::string WhyGivenUp(const ReadOutcome& outcome, TimeLeft left) const;
   TimeLeft LeftOf(const Operation& operation, MonotonicTime now) const;
   MonotonicTime EndOf(const Operation& operation) const;
   Deadline StatDeadline(Deadline whole) const;

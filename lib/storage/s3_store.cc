@@ -3,7 +3,7 @@
 // The idea: every request asks for the credentials of now, since keys rotate and end. If a source
 // must fetch them first, Read keeps the request in a callback and returns; Stat and pages of a
 // listing block. What a read shares with a web server is internal/http_exchange.h; S3's own part is
-// its Dialect: errors as XML, the CRC-32C of the whole object, and answers that say that keys have
+// its Dialect: errors as XML, checksums of the whole object, and answers that say that keys have
 // expired.
 //
 // Invariants: a customer's key goes only with requests for objects, and only where nobody on the
@@ -20,13 +20,13 @@
 
 #include <fmt/format.h>
 
-#include "base/base64.h"
 #include "base/percent_encoding.h"
 #include "dataset/manifest.h"
 #include "storage/aws_profile.h"
 #include "storage/internal/curl.h"
 #include "storage/internal/http_exchange.h"
 #include "storage/internal/s3_lister.h"
+#include "storage/s3_checksums.h"
 #include "storage/s3_error.h"
 #include "storage/s3_instance_keys.h"
 #include "storage/s3_key_chain.h"
@@ -36,8 +36,6 @@ namespace optcache::storage {
 namespace {
 
 constexpr std::string_view kS3KeysPerPage = "1000";
-constexpr const char* kCrcHeader = "x-amz-checksum-crc32c";
-constexpr const char* kChecksumTypeHeader = "x-amz-checksum-type";
 constexpr const char* kBucketRegionHeader = "x-amz-bucket-region";
 
 std::string HeaderIn(const internal::HttpResponse& response, const std::string& name) {
@@ -45,18 +43,10 @@ std::string HeaderIn(const internal::HttpResponse& response, const std::string& 
   return found == response.headers.end() ? "" : found->second;
 }
 
-// What the store says of the whole object; of objects uploaded in parts it may be a checksum of
-// checksums ("…-3"), which says nothing here.
-std::optional<std::uint32_t> CrcOfWhole(const internal::HttpResponse& response) {
-  const std::string text = HeaderIn(response, kCrcHeader);
-  if (text.empty() || text.contains('-') || HeaderIn(response, kChecksumTypeHeader) == "COMPOSITE")
-    return std::nullopt;
-  const Result<std::string> bytes = DecodeBase64(text);
-  std::uint32_t told = 0;
-  if (!bytes || bytes->size() != sizeof(told)) return std::nullopt;
-  for (const char c : *bytes)
-    told = told << 8U | static_cast<unsigned char>(c);
-  return told;
+std::optional<WholeSums> SumsOfWhole(const internal::HttpResponse& response) {
+  const std::vector<ToldSum> told = ParseS3Checksums(response.headers);
+  if (told.empty()) return std::nullopt;
+  return WholeSums(told);
 }
 
 bool KeysExpired(const internal::HttpResponse& response) {
@@ -154,7 +144,7 @@ internal::HttpDialect S3Store::Dialect() const {
                                  .asked_region = options_.address.region},
                                 what);
               },
-          .crc_of_whole = CrcOfWhole,
+          .sums_of_whole = SumsOfWhole,
           .keys_expired = KeysExpired};
 }
 
@@ -171,7 +161,8 @@ Result<internal::HttpRequest> S3Store::Signed(const S3Credentials& credentials, 
   const bool of_object = query.empty();
   std::vector<std::pair<std::string, std::string>> headers;
   if (customer_key && of_object) headers = CustomerKeyHeaders(*customer_key);
-  if (!head && of_object) headers.emplace_back("x-amz-checksum-mode", "ENABLED");
+  const bool wants_checksums = !head && of_object;
+  if (wants_checksums) headers.emplace_back("x-amz-checksum-mode", "ENABLED");
   if (options_.address.requester_pays) headers.emplace_back("x-amz-request-payer", "requester");
   internal::HttpRequest request = {
       .method = head ? internal::HttpRequest::Method::kHead : internal::HttpRequest::Method::kGet,
@@ -183,9 +174,11 @@ Result<internal::HttpRequest> S3Store::Signed(const S3Credentials& credentials, 
       .follows_redirections = false,
       // A proxy would see the key.
       .uses_proxies = place_.encrypted() || !customer_key,
-      .wanted_headers = {kCrcHeader, kChecksumTypeHeader, kBucketRegionHeader},
+      .wanted_headers = {kBucketRegionHeader},
       .ca_file = keys.ca_file.empty() ? options_.ca_file : keys.ca_file,
       .deadline = deadline};
+  if (wants_checksums)
+    std::ranges::copy(S3ChecksumHeaders(), std::back_inserter(request.wanted_headers));
   // Not signed, since proxies and Google's own front change it. To others it is not sent: some
   // servers and proxies would then pack what they send. What comes is not unpacked here.
   if (of_object && place_.unpacks_gzip()) request.headers.emplace_back("Accept-Encoding: gzip");

@@ -93,7 +93,7 @@ compile_all_sanitized() {
 }
 
 # With a real server of S3.
-s3_tests=(tests/integration/test_{pages,s3,s3_conformance,s3_endpoint}.py)
+s3_tests=(tests/integration/test_{pages,s3,s3_checksums,s3_conformance,s3_endpoint}.py)
 
 # Ring 1 without the suites that need an API server. Words are for pytest. Half of what a build compiles is
 # unit tests: that goes on while other tests run the programs, and wait for much of their time.

@@ -1,5 +1,5 @@
-// Any text as what S3 answers: a page of keys, an error, or a token service's keys: read or
-// refused, never more.
+// Any text as what S3 answers: a page of keys, an error, a header with a checksum, or a token
+// service's keys: read or refused, never more.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/base64.h"
 #include "storage/s3_address.h"
+#include "storage/s3_checksums.h"
 #include "storage/s3_customer_key.h"
 #include "storage/s3_error.h"
 #include "storage/s3_listing.h"
@@ -40,6 +42,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const storage::S3Error error = storage::ParseS3Error(text);
   Check(error.message.size() <= 300);
   Check(!storage::S3Status({.http_status = 400, .error = error}, "what").ok());
+  for (const std::string& header : storage::S3ChecksumHeaders()) {
+    const auto told = storage::ParseS3Checksums({{header, std::string(text)}});
+    Check(told.size() <= 1);
+    for (const storage::ToldSum& sum : told) {
+      Check(sum.value.size() == storage::SumBytes(sum.kind));
+      Check(optcache::EncodeBase64(sum.value).size() == text.size());
+      storage::WholeSums sums(told);
+      sums.Add(optcache::AsBytes(text));
+      sums.Compare().ok();
+    }
+    Check(storage::ParseS3Checksums({{header, std::string(text) + "-3"}}).empty());
+  }
   if (const auto keys = storage::ParseWebIdentityAnswer(text)) {
     Check(!keys->credentials.anonymous());
   } else {

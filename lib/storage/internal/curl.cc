@@ -80,21 +80,6 @@ std::string HeaderOf(CURL* easy, const char* name) {
   return header->value;
 }
 
-// libcurl's write callback: anything but `size * count` ends the transfer.
-size_t TakeBody(char* data, size_t size, size_t count, void* context) {
-  auto& transfer = *static_cast<Transfer*>(context);
-  const int status = HttpStatus(transfer.easy.get());
-  if (status < 200 || status > 299) {
-    const size_t room = kErrorBodyBytesMax - transfer.error_body.size();
-    transfer.error_body.append(data, std::min(size * count, room));
-    return size * count <= room ? size * count : 0;
-  }
-  const ByteSpan piece = AsBytes({data, size * count});
-  if (transfer.request.take_body && transfer.request.take_body(status, piece)) return size * count;
-  transfer.body_refused = true;
-  return 0;
-}
-
 // What would end a line of the request, or libcurl's view of it. Does not repeat values: they may
 // be keys.
 Status CheckLines(const HttpRequest& request) {
@@ -158,6 +143,23 @@ HttpResponse ResponseOf(const Transfer& transfer, CURLcode result, MonotonicTime
   }
   response.error_body = transfer.error_body;
   return response;
+}
+
+// libcurl's write callback: anything but `size * count` ends the transfer.
+size_t TakeBody(char* data, size_t size, size_t count, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  const int status = HttpStatus(transfer.easy.get());
+  if (status < 200 || status > 299) {
+    const size_t room = kErrorBodyBytesMax - transfer.error_body.size();
+    transfer.error_body.append(data, std::min(size * count, room));
+    return size * count <= room ? size * count : 0;
+  }
+  if (auto take_head = std::exchange(transfer.request.take_head, nullptr))
+    take_head(ResponseOf(transfer, CURLE_OK, {}));
+  const ByteSpan piece = AsBytes({data, size * count});
+  if (transfer.request.take_body && transfer.request.take_body(status, piece)) return size * count;
+  transfer.body_refused = true;
+  return 0;
 }
 
 // The method and what goes with it.

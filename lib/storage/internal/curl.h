@@ -16,6 +16,21 @@
 
 namespace optcache::storage::internal {
 
+struct HttpResponse {
+  // Not ok if no complete answer came: kUnavailable, kDeadlineExceeded, kCancelled, kDataLoss (the
+  // connection closed within the body, or take_body said no), kPermissionDenied (certificate),
+  // kInvalidArgument (address). The rest may be set all the same.
+  Status transport;
+  int http_status = 0;  // of the last answer, redirections followed; 0 if none came
+  std::optional<ByteCount> content_length;
+  std::string etag;
+  std::string content_range;
+  std::int64_t last_modified_s = 0;  // seconds since 1970; 0: not told
+  Duration retry_after = Duration::zero();
+  std::map<std::string, std::string> headers;  // those that were wanted and came
+  std::string error_body;  // of an answer other than 2xx: its first kErrorBodyBytesMax bytes
+};
+
 struct HttpRequest {
   enum class Method { kGet, kHead, kPost, kPut };
 
@@ -30,6 +45,8 @@ struct HttpRequest {
   // Names of headers whose values the response shall have.
   std::vector<std::string> wanted_headers;
   std::string ca_file;  // certificates to trust, read again within a minute; empty: the system's
+  // If set, told status and headers of a 2xx answer before the first piece of its body.
+  std::move_only_function<void(const HttpResponse& head)> take_head;
   // Takes the body of a 2xx answer piece by piece; false ends the transfer. Not called any more
   // once the request's callback runs.
   std::move_only_function<bool(int http_status, ByteSpan piece)> take_body;
@@ -39,21 +56,6 @@ struct HttpRequest {
   // Ends it with kUnavailable when no byte has come for this long, in whole seconds and a few more;
   // zero: only the deadline does.
   Duration silence_max = Duration::zero();
-};
-
-struct HttpResponse {
-  // Not ok if no complete answer came: kUnavailable, kDeadlineExceeded, kCancelled, kDataLoss (the
-  // connection closed within the body, or take_body said no), kPermissionDenied (certificate),
-  // kInvalidArgument (address). The rest may be set all the same.
-  Status transport;
-  int http_status = 0;  // of the last answer, redirections followed; 0 if none came
-  std::optional<ByteCount> content_length;
-  std::string etag;
-  std::string content_range;
-  std::int64_t last_modified_s = 0;  // seconds since 1970; 0: not told
-  Duration retry_after = Duration::zero();
-  std::map<std::string, std::string> headers;  // those that were wanted and came
-  std::string error_body;  // of an answer other than 2xx: its first kErrorBodyBytesMax bytes
 };
 
 inline constexpr ByteCount kErrorBodyBytesMax = 64_KiB;

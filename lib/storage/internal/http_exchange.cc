@@ -3,11 +3,12 @@
 // The idea: bytes go straight to the destination while they come, and the answer is judged at its
 // end, so nothing may be used before `done` says ok. The order of the checks: an error of the
 // server; the range that came; the object's size; its version (ETag or time); the transport; the
-// number of bytes; and last the checksum of the whole object, where the store tells one.
+// number of bytes; and last the checksums of the whole object, where the store tells any: only then
+// are they made.
 //
 // A read that broke off may go on where it stopped (Filled) only if the rest is sure to be of the
 // same version: the listed ETag is strong, the answer had it, and the server sends ranges. The
-// checksum goes on with it, in WholeCrc.
+// checksums go on with it, in WholeSums.
 
 #include "storage/internal/http_exchange.h"
 
@@ -20,7 +21,6 @@
 
 #include <fmt/format.h>
 
-#include "base/crc32c.h"
 #include "storage/destination.h"
 
 namespace optcache::storage::internal {
@@ -123,26 +123,6 @@ ByteCount Filled(const ReadRequest& request, const HttpResponse& response, ByteC
   return size && *size == request.object_size ? taken : 0;
 }
 
-// What is known of the whole object's checksum once bytes with the CRC `so_far` have come.
-std::optional<WholeCrc> CrcOf(const ReadRequest& request, const HttpResponse& response,
-                              const HttpDialect& dialect, std::uint32_t so_far) {
-  // What a part's answer tells may be of that part.
-  std::optional<std::uint32_t> told;
-  if (request.crc) {
-    told = request.crc->told;
-  } else if (dialect.crc_of_whole != nullptr && IsWhole(request)) {
-    told = dialect.crc_of_whole(response);
-  }
-  if (!told) return std::nullopt;
-  return WholeCrc{.told = *told, .so_far = so_far};
-}
-
-Status CheckCrc(const std::optional<WholeCrc>& crc) {
-  if (!crc || crc->told == crc->so_far) return OkStatus();
-  return {Code::kDataLoss, fmt::format("the CRC-32C of what came is {:08x}, the store says {:08x}",
-                                       crc->so_far, crc->told)};
-}
-
 }  // namespace
 
 bool IsWhole(const ReadRequest& request) {
@@ -215,16 +195,20 @@ Status SendRead(HttpClient& client, HttpRequest http, ReadRequest read, const Ht
   // Used by the client's thread, and last by the callback.
   struct Taken {
     DestinationWriter writer;
-    std::uint32_t crc = 0;
+    std::optional<WholeSums> sums;
   };
-  auto taken =
-      std::make_shared<Taken>(DestinationWriter(read.destination), read.crc ? read.crc->so_far : 0);
+  auto taken = std::make_shared<Taken>(DestinationWriter(read.destination), std::move(read.sums));
   http.silence_max = read.silence_max;
   http.wanted_headers.emplace_back(kAcceptRanges);
-  const bool summed = read.crc || (dialect.crc_of_whole != nullptr && IsWhole(read));
-  http.take_body = [expected_status, taken, summed](int http_status, ByteSpan piece) {
+  // What the answer to a range tells may be of that range.
+  if (dialect.sums_of_whole != nullptr && IsWhole(read)) {
+    http.take_head = [taken, sums_of_whole = dialect.sums_of_whole](const HttpResponse& head) {
+      taken->sums = sums_of_whole(head);
+    };
+  }
+  http.take_body = [expected_status, taken](int http_status, ByteSpan piece) {
     if (http_status != expected_status || !taken->writer.Write(piece)) return false;
-    if (summed) taken->crc = Crc32c(piece, taken->crc);
+    if (taken->sums) taken->sums->Add(piece);
     return true;
   };
   if (read.destination.stop() != nullptr) {
@@ -234,17 +218,18 @@ Status SendRead(HttpClient& client, HttpRequest http, ReadRequest read, const Ht
       std::move(http), [read = std::move(read), taken, dialect,
                         done = std::move(done)](const HttpResponse& response) mutable {
         const ByteCount received = taken->writer.written();
-        const std::optional<WholeCrc> crc = CrcOf(read, response, dialect, taken->crc);
-        Status status = ReadStatus(read, response, dialect, received);
-        const bool keys_expired =
-            !status.ok() && dialect.keys_expired != nullptr && dialect.keys_expired(response);
-        if (status.ok()) status = CheckCrc(crc).WithContext(Describe(read));
-        done({.status = std::move(status),
-              .retry_after = response.retry_after,
-              .keys_expired = keys_expired,
-              .received = received,
-              .filled = Filled(read, response, received),
-              .crc = crc});
+        ReadOutcome outcome = {.status = ReadStatus(read, response, dialect, received),
+                               .retry_after = response.retry_after,
+                               .received = received,
+                               .filled = Filled(read, response, received)};
+        if (!outcome.status.ok()) {
+          outcome.keys_expired = dialect.keys_expired != nullptr && dialect.keys_expired(response);
+        } else if (taken->sums) {
+          outcome.status = taken->sums->Compare().WithContext(Describe(read));
+          outcome.sums_differ = !outcome.status.ok();
+        }
+        if (outcome.filled > 0) outcome.sums = std::move(taken->sums);
+        done(std::move(outcome));
       });
 }
 

@@ -23,8 +23,8 @@ Status HttpError(const HttpResponse& response, std::string_view what);
 // and what they refer to outlives the client.
 struct HttpDialect {
   std::function<Status(const HttpResponse& response, std::string_view what)> error = HttpError;
-  // The CRC-32C of the whole object, if the headers of an answer with all of it tell one.
-  std::optional<std::uint32_t> (*crc_of_whole)(const HttpResponse& response) = nullptr;
+  // The checksums that the headers of an answer with all of an object tell of it, if any.
+  std::optional<WholeSums> (*sums_of_whole)(const HttpResponse& response) = nullptr;
   // Of an answer that is an error: ReadOutcome::keys_expired.
   bool (*keys_expired)(const HttpResponse& response) = nullptr;
 };

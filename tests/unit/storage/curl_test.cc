@@ -3,7 +3,9 @@
 #include <atomic>
 #include <future>
 #include <string>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "support/scripted_http_server.h"
@@ -55,6 +57,25 @@ TEST_F(HttpClientTest, GivesStatusHeadersAndBody) {
   EXPECT_EQ(response.last_modified_s, 1'700'000'000);
   EXPECT_EQ(body_, "0123");
   EXPECT_EQ(server_.requests().at(0).headers.at("x-test"), "yes");
+}
+
+TEST_F(HttpClientTest, TellsTheHeadBeforeTheBodyAndOnce) {
+  const auto heads_of = [&](ScriptedAnswer answer) {
+    server_.AnswerNext("a", std::move(answer));
+    HttpRequest request = Get("/a");
+    request.wanted_headers = {"X-Told"};
+    std::vector<std::string> heads;
+    request.take_head = [&](const HttpResponse& head) {
+      heads.push_back(fmt::format("{} {} before {} bytes", head.http_status,
+                                  head.headers.at("X-Told"), body_.size()));
+    };
+    EXPECT_TRUE(Send(std::move(request)).get().transport.ok());
+    return heads;
+  };
+  EXPECT_EQ(heads_of({.headers = {"X-Told: yes"}, .body = "0123"}),
+            std::vector<std::string>{"200 yes before 0 bytes"});
+  EXPECT_TRUE(heads_of({.status = 404, .headers = {"X-Told: yes"}, .body = "no"}).empty());
+  EXPECT_TRUE(heads_of({.headers = {"X-Told: yes"}}).empty()) << "there is no body";
 }
 
 TEST_F(HttpClientTest, EndsATransferWhoseBodyIsNotWanted) {

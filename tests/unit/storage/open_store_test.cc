@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include "base/base64.h"
-#include "base/crc32c.h"
 #include "support/growing_deadline.h"
 #include "support/read_waiter.h"
 #include "support/scripted_http_server.h"
@@ -311,17 +310,16 @@ class BreakingBucket {
  public:
   BreakingBucket() { server_.Put("bucket/a", "0123", "\"v1\""); }
 
-  // The next request for all of it gets this much, and the checksum of all.
+  // The next request for all of it gets this much, and checksums of all.
   void Break(const std::string& body) {
-    const std::uint32_t crc = Crc32c(AsBytes(std::string_view("0123")));
-    std::string bytes;
-    for (unsigned shift = 32; shift > 0; shift -= 8)
-      bytes += static_cast<char>(crc >> (shift - 8));
-    server_.AnswerNext("bucket/a", {.headers = {"ETag: \"v1\"", "Accept-Ranges: bytes",
-                                                "x-amz-checksum-crc32c: " + EncodeBase64(bytes)},
-                                    .body = body,
-                                    .content_length = 4,
-                                    .end = ScriptedAnswer::End::kClose});
+    server_.AnswerNext(
+        "bucket/a",
+        {.headers = {"ETag: \"v1\"", "Accept-Ranges: bytes",
+                     "x-amz-checksum-crc64nvme: UShmv2nzOhY=",
+                     "x-amz-checksum-sha256: G+LkUrRteg2WVrux92joJI66G3W67WX12Z6vqUiJmmo="},
+         .body = body,
+         .content_length = 4,
+         .end = ScriptedAnswer::End::kClose});
   }
   // The next request for bytes 2 to 3 gets the first of them.
   void BreakRest(const std::string& body) {
@@ -378,6 +376,28 @@ TEST(OpenStore, WhatCameRightIsNotReadAgain) {
   bucket.BreakRest("2");
   EXPECT_EQ(bucket.Read(), "0123");
   EXPECT_THAT(bucket.ranges(), ElementsAre("", "bytes=2-3", "bytes=3-3"));
+}
+
+TEST(OpenStore, AnObjectWithAnotherChecksumThanItsStoreTellsIsRefused) {
+  ScriptedHttpServer server;
+  const std::string right = "G+LkUrRteg2WVrux92joJI66G3W67WX12Z6vqUiJmmo=";  // of "0123"
+  for (int i = 0; i < 2; ++i)
+    server.AnswerNext("bucket/a", {.headers = {"x-amz-checksum-sha256: " + right}, .body = "0124"});
+  const auto store = OpenStore("s3://bucket/?endpoint=" + server.url(),
+                               {.ambient_keys = false, .retry = kQuickRetries})
+                         .value();
+  std::string into;
+  const ReadOutcome outcome = ReadWaiter().Run(*store, RequestFor("a", into));
+  EXPECT_EQ(outcome.status.code(), Code::kDataLoss);
+  EXPECT_THAT(outcome.status.message(),
+              testing::AllOf(testing::StartsWith("s3://bucket/: attempt 2: a bytes 0-3: "),
+                             HasSubstr("the SHA-256 of what came is "),
+                             HasSubstr("the store says " + right +
+                                       "; nor was it at a second read: "
+                                       "put the object into the store again")));
+  ASSERT_EQ(server.requests().size(), 2U);
+  EXPECT_FALSE(server.requests()[0].headers.contains("cache-control"));
+  EXPECT_EQ(server.requests()[1].headers.at("cache-control"), "no-cache");
 }
 
 // The store answers, so it is neither gone nor overloaded: its readers wait for keys.

@@ -8,8 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/base64.h"
-#include "base/crc32c.h"
 #include "support/read_waiter.h"
 #include "support/scripted_http_server.h"
 #include "support/temp_dir.h"
@@ -112,28 +110,6 @@ TEST_F(S3StoreTest, RequesterPaysIsSaidAndSigned) {
   EXPECT_THAT(LastHeaders().at("authorization"), HasSubstr(";x-amz-request-payer,"));
   EXPECT_TRUE(store_->Stat("a", Soon()));
   EXPECT_EQ(LastHeaders().at("x-amz-request-payer"), "requester");
-}
-
-TEST_F(S3StoreTest, ChecksumsOfTheStoreAreChecked) {
-  const std::string body = "123456789";
-  ASSERT_EQ(Crc32c(AsBytes(body)), 0xe3069283U);
-  const auto answer = [&](const std::string& crc, const std::string& type) {
-    return ScriptedAnswer{
-        .headers = {"x-amz-checksum-crc32c: " + crc, "x-amz-checksum-type: " + type}, .body = body};
-  };
-  const std::string right = EncodeBase64("\xe3\x06\x92\x83");
-  const std::string wrong = EncodeBase64("\xe3\x06\x92\x84");
-  Answer("a", answer(right, "FULL_OBJECT"));
-  EXPECT_TRUE(Run(Whole("a", 9)).status.ok());
-  Answer("a", answer(wrong, "FULL_OBJECT"));
-  const Status status = Run(Whole("a", 9)).status;
-  EXPECT_EQ(status.code(), Code::kDataLoss);
-  EXPECT_THAT(status.message(), HasSubstr("a bytes 0-8: the CRC-32C of what came is e3069283"));
-  // Of an upload in parts: a checksum of checksums.
-  Answer("a", answer(wrong, "COMPOSITE"));
-  EXPECT_TRUE(Run(Whole("a", 9)).status.ok());
-  Answer("a", answer(wrong + "-3", "FULL_OBJECT"));
-  EXPECT_TRUE(Run(Whole("a", 9)).status.ok());
 }
 
 TEST_F(S3StoreTest, ErrorsSayWhatS3Says) {
