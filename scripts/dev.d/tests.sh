@@ -246,6 +246,7 @@ make_frameworks_venv() {
   # Clients of S3, all named: else pip tries every version that might go with another.
   "${pip[@]}" aiobotocore==3.10.0 awscli==1.46.3 boto3==1.43.117 datasets==4.8.5 litdata==0.2.76 obstore==0.12.1 s3fs==2026.2.0 \
     s3torchconnector==1.5.0
+  "${pip[@]}" flask==3.1.3 flask-cors==6.0.5 moto==5.2.5 # AWS's token service, as a process
   "${pip[@]}" grain==0.2.18
   "${pip[@]}" zarr==3.1.6 # by fsspec, as pandas and pyarrow are, which datasets needs
   "${pip[@]}" --no-deps nemo_toolkit==1.23.0 # for Megatron's samplers
@@ -255,14 +256,14 @@ frameworks() {
   use_programs dev
   # Tests skip what is missing; here nothing may be.
   .venv-frameworks/bin/python -W ignore -c \
-    'import accelerate, awscli, boto3, composer, datasets, grain, litdata, nemo, pandas, pyarrow, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset, zarr'
+    'import accelerate, awscli, boto3, composer, datasets, flask_cors, grain, litdata, moto, nemo, pandas, pyarrow, pytorch_lightning, s3fs, s3torchconnector, spdl.source, streaming, torchdata.stateful_dataloader, webdataset, zarr'
   # One that fails does not keep the later ones from running.
   local failed=0 with=.venv-frameworks/bin/python
   test_python $with python-frameworks tests/python || failed=1
   # Trainers are slow to start.
   OPTCACHE_LONG=1 test_python $with integration-frameworks tests/integration/test_frameworks.py || failed=1
   test_python $with integration-tar tests/integration/test_{tar,pages}.py || failed=1
-  test_python $with integration-s3-endpoint tests/integration/test_s3_{away,conformance,endpoint}.py || failed=1
+  test_python $with integration-s3-endpoint tests/integration/test_s3_{away,conformance,endpoint,role}.py || failed=1
   test_python $with integration-fsspec tests/integration/test_fsspec.py || failed=1
   return $failed
 }
