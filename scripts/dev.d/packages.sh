@@ -17,6 +17,7 @@ cluster_packages=(
   buildah conntrack containerd containernetworking-plugins curl debootstrap gcc gettext-base iproute2 iptables libc6-dev
   openssl procps python3 runc util-linux
 )
+ceph_packages=(ceph-mon ceph-osd radosgw) # a second server of S3
 wheel_packages=(binutils python3-venv)
 bench_packages=(curl memcached python3-venv "${demo_packages[@]}")
 

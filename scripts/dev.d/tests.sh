@@ -108,6 +108,11 @@ test_on_loopback() {
 
 test_s3() { test_python "$python" s3-tests "$@" "${s3_tests[@]}"; }
 
+# The same against another server, Ceph.
+test_second_s3() {
+  OPTCACHE_TEST_S3=ceph test_python "$python" s3-second tests/integration/test_s3{,_conformance,_endpoint}.py
+}
+
 # One after the other: each starts etcd and kube-apiserver of its own.
 test_api_server() { counted api ctest --preset dev -L '^api$'; }
 
@@ -167,7 +172,11 @@ test_long_part() {
       step "demo without changing code" ./dev demo --no-code-change --quick
       step benchmarks ./dev bench --quick
       ;;
-    4) frameworks_steps ;;
+    4)
+      frameworks_steps
+      step "packages of Ceph" need "${ceph_packages[@]}"
+      step "tests with a second server of S3, Ceph" test_second_s3
+      ;;
     *)
       step "build (dev)" compile dev
       step "Kubernetes, cases $(($1 - 4)) of 4" test_cluster "--part=$(($1 - 4))/4" --order "$TEST_SEED"

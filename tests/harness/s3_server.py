@@ -1,4 +1,7 @@
-"""A real server of S3: versitygw over a folder, on loopback, strict about signatures."""
+"""Real servers of S3 on loopback, strict about signatures: what all have, and versitygw over a folder.
+
+ceph.py has another one; s3_tested.py says which of them a run of tests is against.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cluster import programs
 from cluster.settings import Paths
@@ -20,7 +24,6 @@ from harness.ports import free_port
 from harness.processes import last_lines, stop, wait_until
 from harness.s3_client import S3Client
 
-START_SECONDS = 60.0
 LOG_RESTS_SECONDS = 0.5
 PROGRAM = "versitygw"
 
@@ -89,11 +92,15 @@ def keys_in_environment(keys: Keys, region: str) -> Iterator[Mapping[str, str]]:
         os.environ.update(before)
 
 
-class S3Server:
-    """Runs from construction to the end of its `with`. Buckets are folders of `folder`/buckets.
+class BucketServer(ABC):
+    """A server of S3 as tests know it. Runs from construction to the end of its `with`.
 
     With `certificate` and its key, by https, as localhost. With `port`, one that was free before.
+    Another one over the same folder finds what lies in it.
     """
+
+    PROGRAM = ""
+    START_SECONDS = 60.0
 
     def __init__(
         self,
@@ -104,54 +111,39 @@ class S3Server:
         private_key: Path | None = None,
         port: int = 0,
     ) -> None:
+        self._folder = folder
         self._keys = keys
-        self._buckets = folder / "buckets"
         self.region = region
-        self._secure = certificate is not None
+        self._certificate, self._private_key = certificate, private_key
         self.port = port or free_port()
-        self._log = folder / "versitygw.log"
-        self._requests = folder / "requests.log"
-        for name in ("buckets", "metadata"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        secure: list[str | Path] = []
-        if certificate and private_key:
-            secure = ["--cert", certificate, "--key", private_key]
-        command: list[str | Path] = [
-            program(),
-            *("--port", f"127.0.0.1:{self.port}"),
-            *("--region", region),
-            *("--access-log", self._requests),
-            *("--keep-alive", "--quiet"),
-            *secure,
-            "posix",
-            *("--sidecar", folder / "metadata"),
-            folder / "buckets",
-        ]
-        names = {"ROOT_ACCESS_KEY_ID": keys.access, "ROOT_SECRET_ACCESS_KEY": keys.secret}
-        with open(self._log, "ab") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=os.environ | names,
-                start_new_session=True,
-            )
+        folder.mkdir(parents=True, exist_ok=True)
+        self._output = folder / f"{self.PROGRAM}.log"
+        self._process: subprocess.Popen[bytes] | None = None
         try:
-            wait_until(self._listens, "versitygw listens", START_SECONDS)
+            self._prepare()
+            with open(self._output, "ab") as output:
+                self._process = subprocess.Popen(
+                    self._command(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env=self._environment(),
+                    start_new_session=True,
+                )
+            wait_until(self._is_up, f"{self.PROGRAM} listens", self.START_SECONDS)
         except BaseException:
-            stop(self._process)
+            self._end()
             raise
 
-    def __enter__(self) -> S3Server:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        stop(self._process)
+        self._end()
 
     @property
     def endpoint(self) -> str:
-        host = "https://localhost" if self._secure else "http://127.0.0.1"
+        host = "https://localhost" if self._certificate else "http://127.0.0.1"
         return f"{host}:{self.port}"
 
     def client(self, ca_file: Path | None = None) -> S3Client:
@@ -159,11 +151,74 @@ class S3Server:
             self.endpoint, self._keys.access, self._keys.secret, self.region, str(ca_file or "")
         )
 
+    @abstractmethod
     def place(self, bucket: str, key: str, body: bytes) -> None:
-        """As put, quicker for thousands: past the server, which then tells no ETag of its own."""
+        """As put, the quickest way for thousands."""
+
+    @abstractmethod
+    def gets(self) -> int:
+        """How many GetObject it has answered, whatever it answered."""
+
+    @abstractmethod
+    def listings(self) -> int:
+        """How many requests it has answered that list objects."""
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Before the command: folders, other processes."""
+
+    @abstractmethod
+    def _command(self) -> Sequence[str | Path]: ...
+
+    @abstractmethod
+    def _variables(self) -> Mapping[str, str]:
+        """Of its environment."""
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, **self._variables()}
+
+    def _end(self) -> None:
+        if self._process:
+            stop(self._process)
+
+    def _is_up(self) -> bool:
+        if self._process is None or self._process.poll() is not None:
+            raise HarnessError(f"{self.PROGRAM} does not start:\n{last_lines(self._output)}")
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+
+class S3Server(BucketServer):
+    """versitygw. Buckets are folders of `folder`/buckets."""
+
+    PROGRAM = PROGRAM
+
+    @property
+    def _buckets(self) -> Path:
+        return self._folder / "buckets"
+
+    @property
+    def _metadata(self) -> Path:
+        return self._folder / "metadata"
+
+    @property
+    def _requests(self) -> Path:
+        return self._folder / "requests.log"
+
+    def place(self, bucket: str, key: str, body: bytes) -> None:
+        """Past the server, which then tells no ETag of its own."""
         path = self._buckets / bucket / key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
+
+    def gets(self) -> int:
+        return self.requests("s3_GetObject")
+
+    def listings(self) -> int:
+        return self.requests("ListObject")
 
     def requests(self, operation: str) -> int:
         """How many of one kind it has answered, as its log names them: "s3_GetObject"."""
@@ -176,11 +231,25 @@ class S3Server:
             time.sleep(LOG_RESTS_SECONDS)
         return self._requests.read_text(errors="replace")
 
-    def _listens(self) -> bool:
-        if self._process.poll() is not None:
-            raise HarnessError(f"versitygw does not start:\n{last_lines(self._log)}")
-        try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-        except OSError:
-            return False
-        return True
+    def _prepare(self) -> None:
+        for folder in (self._buckets, self._metadata):
+            folder.mkdir(exist_ok=True)
+
+    def _command(self) -> Sequence[str | Path]:
+        secure: list[str | Path] = []
+        if self._certificate and self._private_key:
+            secure = ["--cert", self._certificate, "--key", self._private_key]
+        return [
+            program(),
+            *("--port", f"127.0.0.1:{self.port}"),
+            *("--region", self.region),
+            *("--access-log", self._requests),
+            *("--keep-alive", "--quiet"),
+            *secure,
+            "posix",
+            *("--sidecar", self._metadata),
+            self._buckets,
+        ]
+
+    def _variables(self) -> Mapping[str, str]:
+        return {"ROOT_ACCESS_KEY_ID": self._keys.access, "ROOT_SECRET_ACCESS_KEY": self._keys.secret}
