@@ -33,6 +33,8 @@ class Belady {
   // The same of all uses, a bit each, the first in the lowest place.
   std::span<const std::uint64_t> words() const { return kept_.words(); }
   ByteCount used() const { return used_; }
+  // Some sample that was offered is not kept.
+  bool gave_up() const { return gave_up_; }
 
   // Use `use`, after all before it, happens: whether its sample, of `bytes`, had been kept until
   // now. Frees its room.
@@ -46,10 +48,23 @@ class Belady {
   // used last until the rest fits; `bytes_of_use(u)` is the size of the sample used at u.
   template <typename BytesOfUse>
   void Offer(std::uint32_t use, ByteCount bytes, const BytesOfUse& bytes_of_use) {
-    if (bytes > capacity_) return;
+    if (bytes > capacity_) {
+      gave_up_ = true;
+      return;
+    }
     kept_.Insert(use);
     used_ += bytes;
     Shrink(bytes_of_use);
+  }
+
+  // The same, but it is not kept if something else would have to be given up for it.
+  void OfferIfRoom(std::uint32_t use, ByteCount bytes) {
+    if (used_ + bytes > capacity_) {
+      gave_up_ = true;
+      return;
+    }
+    kept_.Insert(use);
+    used_ += bytes;
   }
 
   // Room that others take or give back, for example samples that wait here for a reader elsewhere.
@@ -67,12 +82,14 @@ class Belady {
       const std::uint32_t last = kept_.Max();
       kept_.Erase(last);
       used_ -= bytes_of_use(last);
+      gave_up_ = true;
     }
   }
 
   BitmapTree kept_;  // with past uses, which are smaller than all that is kept now
   ByteCount capacity_;
   ByteCount used_ = 0;
+  bool gave_up_ = false;
 };
 
 }  // namespace optcache::plan

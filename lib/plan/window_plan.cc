@@ -11,9 +11,14 @@
 // EmitPlans reads all from these bits: a read is a hit if its own use is kept, and its sample stays
 // if the next use is.
 //
+// Where some node has spare room, KeepInSpareRoom walks the order once more, as one node whose uses
+// are all reads, numbered by time: `kept_spare_`. EmitPlans then finds a node for each sample that
+// is kept so. For equal sizes there always is one: a sample stays at its node until it is read, and
+// no more are kept at a time than there is room for.
+//
 // Invariants: a kept sample has one name, its next use. What lies elsewhere than at its next reader
-// keeps its room there until it is read: the node's capacity is smaller by it. Belady never keeps
-// more than the capacity, so no plan does.
+// keeps its room there until it is read: the node's spare room is smaller by it, or the rest of its
+// capacity. Belady never keeps more than the capacity, so no plan does.
 
 #include "plan/window_plan.h"
 
@@ -25,6 +30,7 @@
 
 #include "base/check.h"
 #include "plan/belady.h"
+#include "plan/spare_room.h"
 #include "plan/uncleared.h"
 
 namespace optcache::plan {
@@ -40,25 +46,38 @@ constexpr std::size_t kLeastBlocks = 32;
 constexpr Use kUsesInBlock = 1024;
 // How many reads ahead entries by sample or use, which lie all over memory, are fetched.
 constexpr std::size_t kFetchedReads = 32;
+// If more is read than fits in all nodes together, but by no more than this part of it.
+constexpr ByteCount kNearlyAll = 32;
+
+// Of room that was taken, as much as `bytes` gives back.
+ByteCount GiveBack(ByteCount& taken, ByteCount bytes) {
+  const ByteCount back = std::min(taken, bytes);
+  taken -= back;
+  return back;
+}
 
 class WindowPlanner {
  public:
   WindowPlanner(const WindowInput& input, Holders& holders)
-      : input_(input), stop_(input.stop), holders_(holders), nodes_(input.capacities.size()) {}
+      : input_(input),
+        stop_(input.stop),
+        holders_(holders),
+        nodes_(input.capacities.size()),
+        room_(nodes_) {}
 
   // What a stopped step leaves behind is not whole: the next one must not see it.
   WindowOutput Run() {
     WindowOutput output;
     CountUses();
     if (stop_.Now()) return output;
-    FindSpareNodes();
+    FindSpareRoom();
     LinkUses();
     if (stop_.Now()) return output;
     EvictUnused(output.evictions);
     if (stop_.Now()) return output;
     Simulate();
     if (stop_.Now()) return output;
-    KeepAtSpareNodes();
+    KeepInSpareRoom();
     if (stop_.Now()) return output;
     EvictGivenUp(output.evictions);
     if (stop_.Now()) return output;
@@ -94,16 +113,26 @@ class WindowPlanner {
     Use use;
   };
   void Simulate();
-  void RunEvents(std::size_t node, std::span<const Event> events, Use& taken, Belady& belady) const;
-  bool IsSpare(NodeIndex node) const {
-    return node != kNoNode && first_use_[node] == first_use_[node + std::size_t{1}];
-  }
+  void RunEvents(std::size_t node, std::span<const Event> events, Use& taken,
+                 ByteCount& taken_from_own, Belady& belady) const;
   std::uint32_t BytesOfUseAnywhere(Use use) const {
     return input_.sizes[input_.sizes.equal() ? SampleId{0} : sample_of_use_[use]];
   }
-  void FindSpareNodes();
-  void KeepAtSpareNodes();
-  NodeIndex TakeSpareRoom(NodeIndex holder, std::uint32_t bytes);
+  ByteCount BytesOfTime(Use time) const {
+    return BytesOfUseAnywhere(input_.sizes.equal() ? 0 : use_of_time_[time]);
+  }
+  bool AtPeer(Use use) const { return !at_peer_.empty() && at_peer_.Test(use); }
+  bool HasSpareRoom() const { return !spare_.bytes.empty(); }
+  ByteCount SpareOf(std::size_t node) const { return HasSpareRoom() ? spare_.bytes[node] : 0; }
+  // All that is read, or nearly, fits in all nodes together. Then a node gives nothing up for what
+  // is used sooner: what it has given up leaves room of the time before in which nothing fits.
+  bool HasRoomForAll() const {
+    return HasSpareRoom() && bytes_read_ <= spare_.capacity + spare_.capacity / kNearlyAll;
+  }
+  bool KeptInSpareRoom(Use use) const { return !kept_spare_.empty() && kept_spare_.Test(use); }
+  void FindSpareRoom();
+  void KeepInSpareRoom();
+  void OfferHeld(Belady& spare);
   void EvictGivenUp(std::vector<SampleId>& evictions);
   void EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plans);
   void UpdateHolders();
@@ -121,13 +150,18 @@ class WindowPlanner {
   Uncleared<SampleId> sample_of_use_;  // empty for equal sizes
   BitVector kept_;                     // by use: the sample was kept until then
   BitVector at_peer_;  // by use: the sample waits at another node; empty if none does
-  // The rest is empty if there is no spare node.
-  std::vector<NodeIndex> spare_;
-  std::vector<ByteCount> room_;  // by node, what is free at spare ones
-  std::size_t turn_ = 0;         // of the spare nodes, which gets the next sample
-  Uncleared<Use> use_of_time_;   // by merged read
-  Uncleared<Use> time_of_use_;   // its inverse
-  BitVector kept_spare_;         // by use: the sample was kept at a spare node until then
+  // By node: of what waits there for readers elsewhere, the bytes for which its spare room is too
+  // small. They are given back first.
+  std::vector<ByteCount> taken_from_own_;
+  bool gave_up_ = false;  // not all was kept that could be
+
+  // The rest is empty if no node has room to spare, or all is kept without.
+  SpareRoom spare_;
+  ByteCount bytes_read_ = 0;    // of all samples that are read
+  NodeRoom room_;               // what is free of the spare room
+  Uncleared<Use> time_of_use_;  // the merged read
+  Uncleared<Use> use_of_time_;  // its inverse; empty for equal sizes
+  BitVector kept_spare_;        // by use: the sample was kept in spare room until then
 };
 
 // How many of the positions before `end` a rank reads.
@@ -170,10 +204,8 @@ void WindowPlanner::LinkUses() {
   next_use_.Resize(reads);
   Fill(use_of_sample_, input_.sizes.count(), kNoUse, stop_);
   if (!input_.sizes.equal()) sample_of_use_.Resize(reads);
-  if (!spare_.empty()) {
-    use_of_time_.Resize(reads);
-    time_of_use_.Resize(reads);
-  }
+  if (HasSpareRoom()) time_of_use_.Resize(reads);
+  if (HasSpareRoom() && !input_.sizes.equal()) use_of_time_.Resize(reads);
   MergedOrder::Cursor cursor = input_.merged.End();
   if (stop_.Now()) return;               // then it may not be at the end, nor all be filled
   MergedOrder::Cursor fetcher = cursor;  // runs before it and fetches what it needs
@@ -186,9 +218,10 @@ void WindowPlanner::LinkUses() {
     const Use use = --use_end[GroupOf(read.reader)];
     next_use_[t] = std::exchange(use_of_sample_[read.sample], use);
     if (!input_.sizes.equal()) sample_of_use_[use] = read.sample;
-    if (spare_.empty()) continue;
-    use_of_time_[t] = use;
+    if (!HasSpareRoom()) continue;
     time_of_use_[use] = static_cast<Use>(t);
+    if (!input_.sizes.equal()) use_of_time_[t] = use;
+    if (next_use_[t] == kNoUse) bytes_read_ += input_.sizes[read.sample];
   }
 }
 
@@ -210,25 +243,30 @@ void WindowPlanner::EvictUnused(std::vector<SampleId>& evictions) {
 }
 
 // What is held at its next reader takes part in the choice; what is held elsewhere keeps its room
-// there until it is read.
+// there until it is read, spare room as far as there is some.
 void WindowPlanner::PlaceHeld(std::vector<Belady>& nodes) {
-  for (const bool elsewhere : {true, false}) {
-    for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
-      const NodeIndex holder = holders_[sample];
-      if (holder == kNoNode) continue;
-      const Use use = use_of_sample_[sample];
-      if ((GroupOfUse(use) != holder) != elsewhere) continue;
-      const ByteCount bytes = input_.sizes[sample];
-      Belady& node = nodes[holder];
-      if (!elsewhere) {
-        node.Offer(use - first_use_[holder], bytes, BytesOfUse(holder));
-        continue;
-      }
-      CHECK(bytes <= node.capacity());
-      node.SetCapacity(node.capacity() - bytes, BytesOfUse(holder));
-      if (at_peer_.empty()) at_peer_ = BitVector(input_.merged.size());
-      at_peer_.Set(use);
-    }
+  std::vector<ByteCount> waiting(nodes_);
+  for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
+    const NodeIndex holder = holders_[sample];
+    if (holder == kNoNode || GroupOfUse(use_of_sample_[sample]) == holder) continue;
+    waiting[holder] += input_.sizes[sample];
+    if (at_peer_.empty()) at_peer_ = BitVector(input_.merged.size());
+    at_peer_.Set(use_of_sample_[sample]);
+  }
+  for (NodeIndex n = 0; n < nodes_; ++n) {
+    const ByteCount in_spare = std::min(waiting[n], SpareOf(n));
+    const ByteCount in_own = waiting[n] - in_spare;
+    CHECK(in_own <= nodes[n].capacity());
+    nodes[n].SetCapacity(nodes[n].capacity() - in_own, BytesOfUse(n));
+    taken_from_own_.push_back(in_own);
+    room_.Set(n, SpareOf(n), in_spare);
+  }
+  for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
+    const NodeIndex holder = holders_[sample];
+    if (holder == kNoNode) continue;
+    const Use use = use_of_sample_[sample];
+    if (GroupOfUse(use) != holder) continue;
+    nodes[holder].Offer(use - first_use_[holder], input_.sizes[sample], BytesOfUse(holder));
   }
 }
 
@@ -236,7 +274,7 @@ void WindowPlanner::Simulate() {
   const std::size_t reads = input_.merged.size();
   std::vector<Belady> nodes;
   for (std::size_t n = 0; n < nodes_; ++n) {
-    nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n]);
+    nodes.emplace_back(first_use_[n + 1] - first_use_[n], input_.capacities[n] - SpareOf(n));
     if (stop_.Now()) return;
   }
   PlaceHeld(nodes);
@@ -244,13 +282,14 @@ void WindowPlanner::Simulate() {
   std::vector<std::vector<Event>> events(nodes_);
   std::vector<Use> clock = first_use_;
   std::vector<Use> taken = first_use_;
+  std::vector<ByteCount> taken_from_own = taken_from_own_;
   MergedOrder::Cursor cursor(input_.merged);
   for (std::size_t t = 0; t < reads && !stop_.Now();) {
     for (const std::size_t end = std::min(reads, t + block); t < end && !stop_.At(t); ++t) {
       const MergedOrder::Read read = cursor.Next();
       const std::size_t group = GroupOf(read.reader);
       const Use use = clock[group]++;
-      if (!at_peer_.empty() && at_peer_.Test(use)) {
+      if (AtPeer(use)) {
         const NodeIndex holder = holders_[read.sample];
         events[holder].push_back({.clock = clock[holder], .use = use});
       }
@@ -262,17 +301,19 @@ void WindowPlanner::Simulate() {
       events[keeper].push_back({.clock = clock[keeper], .use = next_use_[t]});
     }
     for (std::size_t n = 0; n < nodes_; ++n) {
-      RunEvents(n, events[n], taken[n], nodes[n]);
+      RunEvents(n, events[n], taken[n], taken_from_own[n], nodes[n]);
       events[n].clear();
     }
   }
   kept_ = BitVector(reads);
-  for (std::size_t n = 0; n < nodes_ && !stop_.Now(); ++n)
+  for (std::size_t n = 0; n < nodes_ && !stop_.Now(); ++n) {
     kept_.Paste(first_use_[n], nodes[n].words());
+    gave_up_ |= nodes[n].gave_up();
+  }
 }
 
 void WindowPlanner::RunEvents(std::size_t node, std::span<const Event> events, Use& taken,
-                              Belady& belady) const {
+                              ByteCount& taken_from_own, Belady& belady) const {
   const Use first = first_use_[node];
   const Use end = first_use_[node + 1];
   const auto bytes_of_use = BytesOfUse(node);
@@ -283,69 +324,74 @@ void WindowPlanner::RunEvents(std::size_t node, std::span<const Event> events, U
       belady.Take(taken - first, bytes_of_use(taken - first));
     }
     const std::uint32_t bytes = BytesOfUseAnywhere(event.use);
-    if (first <= event.use && event.use < end) {
-      belady.Offer(event.use - first, bytes, bytes_of_use);
+    if (event.use < first || end <= event.use) {
+      const ByteCount own = GiveBack(taken_from_own, bytes);
+      belady.SetCapacity(belady.capacity() + own, bytes_of_use);
+    } else if (HasRoomForAll()) {
+      belady.OfferIfRoom(event.use - first, bytes);
     } else {
-      belady.SetCapacity(belady.capacity() + bytes, bytes_of_use);
+      belady.Offer(event.use - first, bytes, bytes_of_use);
     }
   }
 }
 
-void WindowPlanner::FindSpareNodes() {
-  for (NodeIndex node = 0; node < nodes_; ++node) {
-    if (IsSpare(node) && input_.capacities[node] > 0) spare_.push_back(node);
-  }
+void WindowPlanner::FindSpareRoom() {
+  std::vector<std::uint32_t> reads;
+  for (std::size_t n = 0; n < nodes_; ++n)
+    reads.push_back(first_use_[n + 1] - first_use_[n]);
+  spare_ = plan::FindSpareRoom(reads, input_.capacities, input_.sizes.total());
 }
 
-// As one node whose uses are all reads. What lies there already keeps its room until it is read.
-void WindowPlanner::KeepAtSpareNodes() {
-  if (spare_.empty()) return;
-  room_.assign(input_.capacities.begin(), input_.capacities.end());
-  for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
-    if (IsSpare(holders_[sample])) room_[holders_[sample]] -= input_.sizes[sample];
-  }
-  ByteCount room = 0;
-  for (const NodeIndex node : spare_)
-    room += room_[node];
+// As one node whose uses are all reads.
+void WindowPlanner::KeepInSpareRoom() {
+  if (!HasSpareRoom() || !gave_up_) return;
   const auto reads = static_cast<Use>(input_.merged.size());
   kept_spare_ = BitVector(reads);
-  const auto bytes_at = [this](Use time) -> ByteCount {
-    return BytesOfUseAnywhere(use_of_time_[time]);
-  };
+  Belady spare(reads, room_.total());
   if (stop_.Now()) return;
-  Belady spare(reads, room);
+  OfferHeld(spare);
+  const auto bytes_at = [this](Use time) { return BytesOfTime(time); };
+  std::vector<Use> use_of_group = first_use_;
+  std::vector<ByteCount> taken_from_own = taken_from_own_;
   MergedOrder::Cursor cursor(input_.merged);
   for (Use t = 0; t < reads && !stop_.At(t); ++t) {
-    const SampleId sample = cursor.Next().sample;
-    const Use use = use_of_time_[t];
-    const std::uint32_t bytes = input_.sizes[sample];
+    const MergedOrder::Read read = cursor.Next();
+    const Use use = use_of_group[GroupOf(read.reader)]++;
+    const std::uint32_t bytes = input_.sizes[read.sample];
     if (spare.Take(t, bytes)) kept_spare_.Set(use);
-    if (!at_peer_.empty() && at_peer_.Test(use) && IsSpare(holders_[sample]))
-      spare.SetCapacity(spare.capacity() + bytes, bytes_at);
+    if (AtPeer(use)) {
+      const ByteCount own = GiveBack(taken_from_own[holders_[read.sample]], bytes);
+      spare.SetCapacity(spare.capacity() + bytes - own, bytes_at);
+    }
     const Use next = next_use_[t];
-    if (next == kNoUse || kept_.Test(next) || GroupOfUse(next) == nodes_) continue;
-    if (bytes <= input_.max_moved_bytes_per_sample)
+    if (next == kNoUse || kept_.Test(next) || bytes > input_.max_moved_bytes_per_sample) continue;
+    const std::size_t reader = GroupOfUse(next);
+    if (reader != nodes_ && spare_.used_by[reader])
       spare.Offer(time_of_use_[next], bytes, bytes_at);
   }
 }
 
-// Where the sample lies if it can stay there, else the next spare node with room; if sizes vary,
-// perhaps none.
-NodeIndex WindowPlanner::TakeSpareRoom(NodeIndex holder, std::uint32_t bytes) {
-  NodeIndex keeper = IsSpare(holder) && room_[holder] >= bytes ? holder : kNoNode;
-  for (std::size_t asked = 0; asked < spare_.size() && keeper == kNoNode; ++asked) {
-    const NodeIndex node = spare_[turn_++ % spare_.size()];
-    if (room_[node] >= bytes) keeper = node;
+// What is held at its next reader, and not kept there for that, may stay in spare room of that
+// node.
+void WindowPlanner::OfferHeld(Belady& spare) {
+  NodeRoom room = room_;
+  const auto bytes_at = [this](Use time) { return BytesOfTime(time); };
+  for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
+    const NodeIndex holder = holders_[sample];
+    if (holder == kNoNode) continue;
+    const Use use = use_of_sample_[sample];
+    const ByteCount bytes = input_.sizes[sample];
+    if (kept_.Test(use) || AtPeer(use) || !room.Take(holder, bytes)) continue;
+    spare.Offer(time_of_use_[use], bytes, bytes_at);
   }
-  if (keeper != kNoNode) room_[keeper] -= bytes;
-  return keeper;
 }
 
 void WindowPlanner::EvictGivenUp(std::vector<SampleId>& evictions) {
   for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
     if (holders_[sample] == kNoNode) continue;
     const Use use = use_of_sample_[sample];
-    if (kept_.Test(use) || (!at_peer_.empty() && at_peer_.Test(use))) continue;
+    if (kept_.Test(use) || AtPeer(use)) continue;
+    if (KeptInSpareRoom(use) && room_.Take(holders_[sample], input_.sizes[sample])) continue;
     evictions.push_back(sample);
     holders_[sample] = kNoNode;
   }
@@ -385,26 +431,29 @@ void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plan
     if (later != kNoUse) kept_.Prefetch(later);
     const MergedOrder::Read read = cursor.Next();
     const Use use = use_of_group[GroupOf(read.reader)]++;
+    const std::uint32_t bytes = input_.sizes[read.sample];
     NodeIndex holder = kNoNode;
     if (kept_.Test(use)) {
       holder = read.reader;
-    } else if ((!at_peer_.empty() && at_peer_.Test(use)) ||
-               (!spare_.empty() && kept_spare_.Test(use))) {
+    } else if (AtPeer(use)) {
       holder = holders_[read.sample];
+      room_.Free(holder, bytes - GiveBack(taken_from_own_[holder], bytes));
+    } else if (KeptInSpareRoom(use)) {
+      holder = holders_[read.sample];
+      if (holder != kNoNode) room_.Free(holder, bytes);
     }
-    const std::uint32_t bytes = input_.sizes[read.sample];
-    if (!spare_.empty() && IsSpare(holder)) room_[holder] += bytes;
     const Use next = next_use_[t];
     NodeIndex keep_at = kNoNode;
     if (next != kNoUse && kept_.Test(next)) {
       keep_at = static_cast<NodeIndex>(GroupOfUse(next));
-    } else if (next != kNoUse && !spare_.empty() && kept_spare_.Test(next)) {
-      keep_at = TakeSpareRoom(holder, bytes);
+    } else if (next != kNoUse && KeptInSpareRoom(next)) {
+      const auto reader = static_cast<NodeIndex>(GroupOfUse(next));
+      keep_at = room_.TakeAny({reader, holder, read.reader}, bytes);
     }
     std::size_t& at = current[read.stream];
     if (builders[read.stream][at].full()) ++at;
     builders[read.stream][at].Add(read.reader, holder, keep_at, bytes);
-    if (!spare_.empty()) holders_[read.sample] = keep_at;
+    if (!kept_spare_.empty()) holders_[read.sample] = keep_at;
   }
   if (stop_.Now()) return;
   for (auto& of_stream : builders) {
@@ -413,9 +462,10 @@ void WindowPlanner::EmitPlans(std::vector<std::shared_ptr<const PassPlan>>& plan
   }
 }
 
-// Without spare nodes what the window's last read of a sample says follows from its next use.
+// Where no spare room is used, what the window's last read of a sample says follows from its next
+// use.
 void WindowPlanner::UpdateHolders() {
-  if (!spare_.empty()) return;
+  if (!kept_spare_.empty()) return;
   for (SampleId sample = 0; sample < holders_.size() && !stop_.At(sample); ++sample) {
     const Use next = use_after_window_[sample];
     if (next == use_of_sample_[sample]) continue;  // not read in the window

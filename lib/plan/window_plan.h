@@ -5,9 +5,9 @@
 // the node of its next read; on each node MIN with bypass chooses among the intervals [this read,
 // next read).
 //
-// Nodes that nobody reads through are spare room: MIN chooses again, for all of them together,
-// among the intervals that found no room at their next reader. What is kept there is read from
-// there.
+// Where reads and room are spread unevenly over the nodes, a part of some nodes' capacity is spare
+// room (spare_room.h). MIN chooses again, for the spare room of all nodes together, among the
+// intervals that found no room at their next reader. What is kept there is read from there.
 //
 // The merged order runs on past the window, by one pass or two, so that a sample is kept (and
 // moved) only if it will still be there when it is used. What lies beyond is unknown and not kept
@@ -53,8 +53,9 @@ struct WindowOutput {
 };
 
 // Plans the window, some 60 ns a merged read, in 4 bytes a merged read and 8 a sample beside the
-// order and the plans; `holders` becomes the state at its end. What they hold must fit in the
-// capacities. Once `stop` says so, output and holders mean nothing.
+// order and the plans, where there is spare room twice that; `holders` becomes the state at its
+// end. What they hold must fit in the capacities. Once `stop` says so, output and holders mean
+// nothing.
 WindowOutput PlanWindowByMin(const WindowInput& input, Holders& holders);
 
 }  // namespace optcache::plan

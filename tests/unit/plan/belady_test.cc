@@ -129,6 +129,30 @@ TEST(Belady, GivesUpSeveralSmallSamplesForALargeOneUsedSooner) {
   EXPECT_EQ(node.used(), 4U);
 }
 
+TEST(Belady, GivesNothingUpForWhatIsOfferedIfThereIsRoom) {
+  Belady node(5, 3);
+  node.OfferIfRoom(4, 2);
+  EXPECT_FALSE(node.gave_up());
+  node.OfferIfRoom(1, 2);
+  EXPECT_TRUE(node.Keeps(4));
+  EXPECT_FALSE(node.Keeps(1));
+  EXPECT_EQ(node.used(), 2U);
+  EXPECT_TRUE(node.gave_up());
+}
+
+TEST(Belady, SaysWhetherItGaveAnythingUp) {
+  const auto each_one = [](std::uint32_t) { return ByteCount{1}; };
+  Belady node(5, 2);
+  node.Offer(2, 1, each_one);
+  node.Offer(4, 1, each_one);
+  EXPECT_FALSE(node.gave_up());
+  node.Offer(3, 1, each_one);
+  EXPECT_TRUE(node.gave_up());
+  Belady small(5, 2);
+  small.Offer(2, 3, each_one);
+  EXPECT_TRUE(small.gave_up());
+}
+
 TEST(Belady, HitsAsOftenAsAnyChoiceCan) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numeric>
 #include <queue>
 
 #include <gtest/gtest.h>
@@ -254,6 +256,45 @@ TEST(WindowPlan, StreamsOfOneNodeUseTheMemoryOfAll) {
   EXPECT_NEAR(static_cast<double>(run.replayed.store_reads), static_cast<double>(of_one),
               0.01 * static_cast<double>(of_one));
   EXPECT_GT(run.replayed.peer_hits, 4000U);
+}
+
+// Ranks are spread unevenly, or room is: what finds no room at its reader's node is kept at others.
+TEST(WindowPlan, OfRanksSpreadUnevenlyReadsHardlyMoreThanOneNodeOfAllMemory) {
+  constexpr std::uint32_t kSamples = 4000;
+  struct Line {
+    std::vector<NodeIndex> node_of_rank;
+    std::vector<ByteCount> parts;  // of the capacity, by node
+  };
+  for (const Line& line : {Line{{0, 1, 0}, {1, 1}}, Line{{0, 1, 2, 0, 1}, {1, 1, 1}},
+                           Line{{0, 1}, {1, 2}}, Line{{0, 0, 1}, {2, 2, 1, 1}}}) {
+    const auto all = std::accumulate(line.parts.begin(), line.parts.end(), ByteCount{0});
+    for (const ByteCount percent : {30U, 60U, 90U, 99U, 100U}) {
+      SCOPED_TRACE(testing::Message() << line.node_of_rank.size() << " ranks, " << percent << " %");
+      Random random(22);
+      const std::vector<Passes> passes = {ShuffledPasses(kSamples, 6, random),
+                                          ShuffledPasses(kSamples, 6, random)};
+      const ByteCount capacity = kSamples * percent / 100;
+      std::vector<ByteCount> capacities;
+      for (const ByteCount part : line.parts)
+        capacities.push_back(capacity * part / all);
+      Inputs inputs = Streams(2, kSamples, std::move(capacities));
+      for (StreamInput& stream : inputs.streams)
+        stream.node_of_rank = line.node_of_rank;
+      const auto reads = static_cast<double>(RunChecked(inputs, passes).replayed.store_reads);
+      const auto least = static_cast<double>(StoreReadsOfMin(Merged(passes), kSamples, capacity));
+      EXPECT_GE(reads, least);
+      EXPECT_LE(reads, 1.02 * least + 2 * std::sqrt(kSamples)) << "chance is part of it";
+    }
+  }
+}
+
+TEST(WindowPlan, WhatNodesWithoutCapacityReadIsLeftToTheOthersWhereAllHaveRanks) {
+  Random random(23);
+  const std::vector<Passes> passes = {ShuffledPasses(1000, 4, random),
+                                      ShuffledPasses(1000, 4, random)};
+  Inputs inputs = Streams(2, 1000, {300, 0, 300});
+  const CheckedRun run = RunChecked(inputs, passes);
+  EXPECT_EQ(run.replayed.peer_hits, 0U);
 }
 
 TEST(WindowPlan, EqualInputsGiveEqualDigests) {
