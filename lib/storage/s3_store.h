@@ -44,9 +44,9 @@ struct S3StoreOptions {
 
 // A bucket of S3 or of a server that speaks its protocol: GET, HEAD and ListObjectsV2, each signed,
 // over connections that are kept. That an address names a list of keys means nothing here
-// (listed_bucket.h). A read names the ETag of the manifest in If-Match; what came
-// is compared with checksums that the store tells (s3_checksums.h). Redirections are errors that say
-// where the bucket is. The proxy variables of the environment apply. Keys are sent to nobody: they
+// (listed_bucket.h). A read names the ETag of the manifest in If-Match; what came is compared with
+// checksums that the store tells (s3_checksums.h). Redirections are errors that say where the
+// bucket is. The proxy variables of the environment apply. Keys are sent to nobody: they
 // sign; but a customer's key (s3_customer_key.h), with each request for an object, and by https or
 // to this machine itself alone.
 class S3Store final : public ObjectStore {
