@@ -231,7 +231,8 @@ constexpr auto kSidecarMetrics = std::to_array<Metric>({
     {.name = "optcache_store_errors_total",
      .kind = MetricKind::kCounter,
      .labels = "store, code",
-     .help = "Attempts that failed, by code"},
+     .help = "Attempts that failed, by code; `data_loss`: also objects whose bytes do not have the "
+             "checksum that the store tells"},
     {.name = "optcache_store_digest_mismatches_total",
      .kind = MetricKind::kCounter,
      .labels = "dataset",
