@@ -294,14 +294,26 @@ def test_a_footer_that_ends_pyarrow_ends_no_listing() -> None:
                 footers.extents(bad)
         assert footers._child is not None
         footers._child.kill()
-        with pytest.raises(FooterError, match="pyarrow cannot read its footer"):
+        with pytest.raises(FooterError, match="was killed, for want of memory or after 120 s"):
             footers.extents(footer)
         assert footers.extents(footer) == right
+
+
+def test_a_child_without_pyarrow_is_no_fault_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyarrow.py").write_text("raise ImportError")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with Footers() as footers, pytest.raises(FooterError, match="cannot import pyarrow"):
+        footers.extents(b"PAR1")
 
 
 def test_damaged_parquet_is_named(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason=FRAMEWORKS)
     with pytest.raises(ImporterError, match="there is no file"):
+        list(importers.parquet(Folder(str(tmp_path))))
+    (tmp_path / "a.parquet").write_bytes(b"PAR1" + bytes(100) + b"PARE")
+    with pytest.raises(ImporterError, match="a.parquet: its footer is encrypted"):
         list(importers.parquet(Folder(str(tmp_path))))
     (tmp_path / "a.parquet").write_bytes(b"PAR1" + bytes(100))
     with pytest.raises(ImporterError, match="a.parquet: "):

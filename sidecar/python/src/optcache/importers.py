@@ -174,6 +174,8 @@ def _footer(name: str, file: IO[bytes]) -> tuple[int, bytes]:
     file.seek(max(size - 8, 0))
     tail = file.read(8)
     length = int.from_bytes(tail[:4], "little")
+    if tail[4:] == b"PARE":
+        raise ImporterError(f"{name}: its footer is encrypted, so its row groups cannot be listed")
     if tail[4:] != MAGIC or length > size - 12:
         raise ImporterError(f"{name}: it does not end as a Parquet file does: copy it again")
     file.seek(size - 8 - length)
