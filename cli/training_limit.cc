@@ -24,6 +24,7 @@ namespace {
 
 constexpr double kMuchWaiting = 0.2;    // of the readers' time, as the alert OptcacheTrainersWait
 constexpr double kAlwaysWorking = 0.8;  // of the workers' time
+constexpr double kAhead = 0.25;         // of the workers' time without anything to do
 constexpr double kToldShare = 0.01;     // of the time waited: smaller ones are not worth a word
 constexpr std::array<std::string_view, kCauses> kCauseNames = {"arena", "store", "network", "node"};
 constexpr std::array<std::string_view, kCauses> kCauseWords = {
@@ -42,6 +43,7 @@ struct Between {
   double process_waiting = 0;
   double worker_seconds = 0;
   double worker_working = 0;
+  double worker_idle = 0;
   double held_back = 0;  // reads that wait until the store may be asked
   double batches_waiting = 0;
   bool is_silent = false;
@@ -85,6 +87,7 @@ void Add(const PageLooks& looks, Between& sum) {
   const PageLooks workers = OfWorkers(looks);
   sum.worker_seconds += Grown(workers, kTime);
   sum.worker_working += Grown(workers, kTime, "state", "working");
+  sum.worker_idle += Grown(workers, kTime, "state", "idle");
   sum.held_back += now("optcache_store_reads_held_back");
   sum.batches_waiting += now("optcache_client_batches_waiting");
   sum.is_silent = sum.is_silent || now("optcache_store_breaker_state") > 0;
@@ -117,7 +120,9 @@ Limit JudgeLimit(const Between& sum) {
   if (sum.ranks == 0) return Limit::kNoReader;
   // A cause is counted when the wait ends.
   const bool is_stuck = sum.samples == 0 && sum.batches_waiting > 0;
-  if (!is_stuck && WaitingShare(sum) < kMuchWaiting) {
+  // Workers that wait for samples, and then for somebody who takes their batches, are ahead.
+  const bool is_ahead = Share(sum.worker_idle, sum.worker_seconds) > kAhead;
+  if (!is_stuck && (is_ahead || WaitingShare(sum) < kMuchWaiting)) {
     if (sum.samples == 0) return Limit::kNothingRead;
     const bool work = Share(sum.worker_working, sum.worker_seconds) >= kAlwaysWorking;
     return work ? Limit::kWorkers : Limit::kCompute;
@@ -169,7 +174,7 @@ Finding FindingOnLimit(const TrainingLimit& limit) {
   const std::string rate = FormatBytes(ToWhole<ByteCount>(limit.store_bytes_per_second));
   switch (limit.limit) {
     case Limit::kNoReader:
-      return Fine(about, "no rank is attached now, so nothing limits it");
+      return Fine(about, "no loader is attached now: what limits other readers is not known");
     case Limit::kNothingRead:
       return Fine(about, fmt::format("in {:.1f} s, no rank read or waited: training does something "
                                      "else, for example a checkpoint or the end of an epoch",

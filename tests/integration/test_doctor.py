@@ -34,7 +34,9 @@ def test_a_healthy_cache_has_no_fault(
     assert code == 0, findings
     assert findings[SOCKET]["what"] == f"{socket}: a sidecar answers"
     assert "running cache" not in findings, "it has no fault of its own"
-    assert findings["limit"]["what"] == "no rank is attached now, so nothing limits it"
+    assert findings["limit"]["what"] == (
+        "no loader is attached now: what limits other readers is not known"
+    )
     for kind in ("node", "sidecar"):
         for machine in (0, 1):
             url = cluster.metrics_url(f"{kind}-{machine}")
