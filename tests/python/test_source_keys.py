@@ -19,6 +19,7 @@ from conftest import Server, list_source
 import optcache
 from optcache import _web_identity
 from optcache._faults import SourceFaltersError
+from optcache._http_reads import HttpSource
 from optcache._manifest import Place
 from optcache._sigv4 import Credentials, Scope, authorization
 from optcache._source_keys import why_kept
@@ -281,12 +282,43 @@ def test_a_refusal(store: Store, tmp_path: Path, given: Path) -> None:
     write_s3_keys(given)
     source = source_of(served(store, tmp_path, **BUCKET))
     says = "<Error><Code>{}</Code><Message>AKIAEXAMPLE</Message></Error>"
-    store.refuse = [(403, {}, says.format("AccessDenied").encode())]
-    with pytest.raises(OSError, match="^HTTP 403: AccessDenied$"):
-        fetch(source)
     store.refuse = [(400, {}, says.format("ExpiredToken").encode())]
     with pytest.raises(SourceFaltersError, match="HTTP 400: ExpiredToken"):
         fetch(source)
+    store.refuse = [(404, {}, says.format("NoSuchKey").encode())]
+    with pytest.raises(OSError, match="^HTTP 404: NoSuchKey$"):
+        fetch(source)
+
+
+@pytest.mark.parametrize("status, code", [(401, "Unauthorized"), (403, "InvalidAccessKeyId")])
+def test_keys_that_are_refused_are_waited_for(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, code: str
+) -> None:
+    """They may be others than the sidecar's, as those of a training process for its checkpoints."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIACHECKPOINTS")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    source = source_of(served(store, tmp_path, **BUCKET, ambientKeys=True))
+    store.refuse = [(status, {}, f"<Error><Code>{code}</Code></Error>".encode())]
+    with pytest.raises(SourceFaltersError, match=f"HTTP {status}: {code}$"):
+        fetch(source)
+    assert fetch(source) == BODY
+
+
+def test_a_refusal_without_keys(store: Store, given: Path, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="^HTTP 403$"):
+        store.refuse = [(403, {}, b"")]
+        fetch(source_of(Served(NAME, url=store.url)))
+    write(given, token="a.b")
+    other = Store()
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    try:  # where a redirection leads without them
+        other.refuse = [(403, {}, b"")]
+        store.refuse = [(302, {"Location": f"{other.url}/a"}, b"")]
+        with pytest.raises(OSError, match="^HTTP 403$"):
+            fetch(source_of(served(store, tmp_path)))
+    finally:
+        other.shutdown()
+        other.server_close()
 
 
 # --- A web identity
@@ -320,6 +352,21 @@ def test_a_role(store: Store, tmp_path: Path, given: Path) -> None:
         fetch(source)
     fetch(source)
     assert signed_by(store.asked[-1]) == "ASIA2"
+
+
+def test_newer_keys_are_not_forgotten_with_old_ones(
+    store: Store, tmp_path: Path, given: Path
+) -> None:
+    """As where several threads hear at once that the same keys have expired."""
+    given.rmdir()
+    write(given.parents[1] / "_identity", **{"sts-token": "a.b.c"})
+    source = by_role(store, tmp_path)
+    assert isinstance(source, HttpSource) and source.keys is not None
+    proofs = [source.keys.prove(f"{store.url}/a") for _ in range(2)]
+    for proof in proofs:
+        proof.forget()
+        fetch(source)
+    assert [signed_by(asked) for asked in store.asked] == ["ASIA2", "ASIA2"]
 
 
 def test_a_token_service_that_fails(

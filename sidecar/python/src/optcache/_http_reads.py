@@ -15,7 +15,7 @@ from typing import NamedTuple, Optional
 
 from ._faults import SourceFaltersError
 from ._manifest import Place
-from ._source_keys import SourceKeys
+from ._source_keys import Proof, SourceKeys
 
 _SILENCE_S = 20.0  # of the server, after which a read has failed
 _TRANSFER_S = 30.0  # for a read, and as long again as its bytes take at _RATE_MIN
@@ -25,6 +25,7 @@ _REDIRECTIONS = (301, 302, 303, 307, 308)
 _REDIRECTIONS_MAX = 5
 _RETRY_AFTER_MAX_S = 60.0  # a longer one is taken for this
 _FALTERS = (408, 429)  # and those from 500 on, but:
+_NOT_BY_THESE_KEYS = (401, 403)
 _UNKNOWN = (501, 505)  # it does not know the request
 _REFUSAL_BYTES_MAX = 64 << 10  # of an error's body
 _S3_CODE = re.compile(rb"<Error>.*?<Code>(\w{1,100})</Code>", re.DOTALL)
@@ -86,12 +87,13 @@ class HttpSource(NamedTuple):
         deadline = time.monotonic() + _TRANSFER_S + length / _RATE_MIN
         try:
             for _ in range(_REDIRECTIONS_MAX + 1):
-                response = self._ask(url, headers)
+                response, proof = self._ask(url, headers)
                 if response.status not in _REDIRECTIONS:
                     if response.status == 200 and length == place.size:
                         pieces.clear()  # of a server that ignores ranges: it sends all of it again
                     have = sum(map(len, pieces))
-                    self._check(response, place, begin + have, length - have)
+                    _check_keys(response, place, proof)
+                    _check(response, place, begin + have, length - have)
                     if not _is_version(response, place):
                         if have:
                             pieces.clear()  # the rest may be of another version
@@ -113,34 +115,28 @@ class HttpSource(NamedTuple):
             _forget_connections()
             raise SourceFaltersError(f"{url}: {str(error) or type(error).__name__}") from error
 
-    def _ask(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+    def _ask(
+        self, url: str, headers: dict[str, str]
+    ) -> tuple[http.client.HTTPResponse, Optional[Proof]]:
+        """The answer, and what this process sent of its keys."""
         parts = urllib.parse.urlsplit(url)
         ca_file = self.ca_file
+        proof: Optional[Proof] = None
+        sent = headers
         if self.keys is not None and _server_of(url) == _server_of(self.url):
             proof = self.keys.prove(url)
-            headers, ca_file = {**headers, **proof.headers}, proof.ca_file
+            sent, ca_file = {**headers, **proof.headers}, proof.ca_file
         connection, used = _connection(parts.scheme, parts.netloc, ca_file)
         try:
             query = f"?{parts.query}" if parts.query else ""
-            connection.request("GET", (parts.path or "/") + query, headers=headers)
-            return connection.getresponse()
+            connection.request("GET", (parts.path or "/") + query, headers=sent)
+            return connection.getresponse(), proof
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
             if not used:
                 raise
         # The server has ended a connection that was idle.
         _forget_connections()
         return self._ask(url, headers)
-
-    def _check(
-        self, response: http.client.HTTPResponse, place: Place, begin: int, length: int
-    ) -> None:
-        if 400 <= response.status < 500 and response.status not in (*_FALTERS, 412, 416):
-            why = _refusal(response)
-            if self.keys is not None and why.endswith(_EXPIRED):
-                self.keys.forget()  # newer ones are on their way
-                raise SourceFaltersError(f"{place.path}: {why}")
-            raise RefusalError(why)
-        _check(response, place, begin, length)
 
 
 def _server_of(url: str) -> tuple[str, Optional[str], int]:
@@ -152,6 +148,25 @@ def _refusal(response: http.client.HTTPResponse) -> str:
     """The status, and the code that S3 gives."""
     found = _S3_CODE.search(response.read1(_REFUSAL_BYTES_MAX))
     return f"HTTP {response.status}" + (f": {found[1].decode()}" if found else "")
+
+
+def _check_keys(
+    response: http.client.HTTPResponse, place: Place, proof: Optional[Proof]
+) -> None:
+    """Raises what fetch does if the server does not want the request. It may yet take other keys,
+    and so may it take the sidecar's.
+    """
+    if not 400 <= response.status < 500 or response.status in (*_FALTERS, 412, 416):
+        return
+    why = _refusal(response)
+    if proof is None:
+        raise RefusalError(why)
+    expired = why.endswith(_EXPIRED)
+    if expired:
+        proof.forget()  # newer ones are on their way
+    if expired or response.status in _NOT_BY_THESE_KEYS:
+        raise SourceFaltersError(f"{place.path}: {why}")
+    raise RefusalError(why)
 
 
 def _check(response: http.client.HTTPResponse, place: Place, begin: int, length: int) -> None:

@@ -8,9 +8,11 @@ again, since they change. Nothing here keeps or shows a key; docs/formats/source
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 import urllib.parse
+from collections.abc import Callable
 from typing import NamedTuple, Optional
 
 from . import _web_identity
@@ -33,11 +35,16 @@ ANNOTATION = "optcache.io/fallback-keys"
 _IDENTITY_TOKEN = os.path.join("_identity", "sts-token")  # below that folder
 
 
+def _nothing() -> None:
+    """Of keys that are looked for at each request."""
+
+
 class Proof(NamedTuple):
     """What a request brings along, for that moment."""
 
     headers: dict[str, str]
     ca_file: str
+    forget: Callable[[], None] = _nothing  # the store says that the keys have expired
 
 
 class SourceKeys(NamedTuple):
@@ -70,25 +77,24 @@ class SourceKeys(NamedTuple):
             value = web_servers_keys(folder)
             return Proof({"Authorization": value} if value else {}, ca_file)
         parts = urllib.parse.urlsplit(url)
-        credentials, headers = self._of_bucket(folder, ca_file, parts)
+        identity = self._identity(ca_file)
+        credentials, headers = self._of_bucket(folder, identity, parts)
         if self.way.requester_pays:
             headers["x-amz-request-payer"] = "requester"
         if credentials is not None:
             headers = signed_headers(
                 parts.netloc, parts.path, headers, self.way.region, credentials, time.time()
             )
-        return Proof(headers, ca_file)
-
-    def forget(self) -> None:
-        """The store says that they have expired."""
-        path = self._folder()
-        ca_file = (KeyFolder(path).ca_file if path else "") or self.ca_file
-        identity = self._identity(ca_file)
-        if identity is not None:
-            _web_identity.forget(identity)
+        if identity is None or credentials is None:
+            return Proof(headers, ca_file)
+        forget = functools.partial(_web_identity.forget, identity, credentials)
+        return Proof(headers, ca_file, forget)
 
     def _of_bucket(
-        self, folder: Optional[KeyFolder], ca_file: str, parts: urllib.parse.SplitResult
+        self,
+        folder: Optional[KeyFolder],
+        identity: Optional[_web_identity.Identity],
+        parts: urllib.parse.SplitResult,
     ) -> tuple[Optional[Credentials], dict[str, str]]:
         """The keys, and the headers of a customer's key; None: requests are not signed."""
         credentials: Optional[Credentials] = None
@@ -99,7 +105,6 @@ class SourceKeys(NamedTuple):
             customer_key = customer_key_headers(text, "the environment")
         if customer_key and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
             raise bad_keys(self._looked_at, "sseCustomerKey needs https://")
-        identity = self._identity(ca_file)
         if identity is not None:
             return _web_identity.keys_of(identity), customer_key
         if credentials is not None or (folder is not None and not customer_key):

@@ -58,10 +58,12 @@ def keys_of(identity: Identity) -> Credentials:
         return kept.keys
 
 
-def forget(identity: Identity) -> None:
-    """The store does not take these keys any more."""
+def forget(identity: Identity, keys: Credentials) -> None:
+    """The store does not take these keys any more; newer ones stay."""
     with _lock:
-        _kept.pop(identity, None)
+        kept = _kept.get(identity)
+        if kept is not None and kept.keys == keys:
+            del _kept[identity]
 
 
 def _ask(identity: Identity) -> _Kept:
