@@ -215,6 +215,11 @@ def test_a_customers_key_goes_along(store: Store, tmp_path: Path, given: Path) -
     elsewhere = Served(NAME, kept="k", with_keys=WithKeys("http://store.example.com/b", "r"))
     with pytest.raises(SourceFaltersError, match="sseCustomerKey needs https"):
         fetch(source_of(elsewhere))
+    for name in ("accessKeyID", "secretAccessKey"):
+        (given / name).unlink()
+    fetch(source_of(served(store, tmp_path, **BUCKET)))  # as the sidecar: without a signature
+    assert "authorization" not in store.asked[1]
+    assert store.asked[1][f"{begin}-key"] == key
 
 
 def test_keys_go_to_the_server_of_the_address_alone(
@@ -271,11 +276,13 @@ def test_wrong_keys_are_waited_for_and_not_repeated(
 
 def test_keys_that_are_still_to_come(store: Store, tmp_path: Path, given: Path) -> None:
     given.rmdir()
-    source = source_of(served(store, tmp_path))
-    with pytest.raises(SourceFaltersError, match=f"{given}: there is no such folder"):
+    for way in ({}, BUCKET):
+        source = source_of(served(store, tmp_path, keysFolder="/etc/optcache/keys", **way))
+        with pytest.raises(SourceFaltersError, match=f"{given}: there is no such folder"):
+            fetch(source)
+    write(given)
+    with pytest.raises(SourceFaltersError, match=f"{given}: there is no accessKeyID"):
         fetch(source)
-    with pytest.raises(SourceFaltersError, match=f"{given}: there are none"):
-        fetch(source_of(served(store, tmp_path, **BUCKET)))
 
 
 def test_a_refusal(store: Store, tmp_path: Path, given: Path) -> None:
@@ -453,6 +460,60 @@ def test_the_surroundings(
         assert source_of(found._replace(with_keys=way)) is None
 
 
+def test_the_surroundings_do_not_stand_in_for_a_folder(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while it is mounted again: other keys would go to the store meanwhile."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAENV")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    folder = tmp_path / "own"
+    found = served(store, tmp_path, **BUCKET, ambientKeys=True, keysFolder=str(folder))
+    assert source_of(found) is None
+    write(folder, sseCustomerKey=base64.b64encode(bytes(32)).decode())
+    source = source_of(found)
+    fetch(source)
+    assert signed_by(store.asked[0]) == "AKIAENV"
+    folder.rename(tmp_path / "away")
+    with pytest.raises(SourceFaltersError, match=f"{folder}: there is no such folder"):
+        fetch(source)
+    assert len(store.asked) == 1
+
+
+def test_the_surroundings_do_not_count_in_a_list_of_another_user(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose server would get them; what lies in the folder for this dataset is meant for it."""
+    write(tmp_path, identity="hush")
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "identity"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAENV")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("OPTCACHE_FALLBACK_KEYS", str(tmp_path / "keys"))
+    sts = store.url.removesuffix("/data")
+    found = served(store, tmp_path, **BUCKET, ambientKeys=True, stsEndpoint=sts)
+    assert found.with_keys is not None
+    found = found._replace(with_keys=found.with_keys._replace(is_ours=False))
+    assert source_of(found) is None
+    write_s3_keys(tmp_path / "keys" / NAME)
+    fetch(source_of(found))
+    assert signed_by(store.asked[0]) == KEYS.access_key_id and not store.forms
+
+
+def test_what_cannot_be_read_is_not_given(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a process would wait for its source with nothing to read it by."""
+    folder, sts = tmp_path / "own", store.url.removesuffix("/data")
+    write(folder, token="a.b")
+    ways = [
+        {"keysFolder": str(folder)},
+        {**BUCKET, "stsEndpoint": sts, "tokenFile": str(folder / "token")},
+    ]
+    lists = [served(store, tmp_path, **way) for way in ways]
+    assert all(map(source_of, lists))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert not any(map(source_of, lists))
+
+
 def test_in_a_pod_the_surroundings_count_if_it_asks(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -489,6 +550,10 @@ def test_what_would_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         f"{begin}OPTCACHE_FALLBACK_KEYS=FOLDER gives them to this process, in FOLDER/{NAME}, and "
         "so do AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     )
+    assert why_kept(kept._replace(with_keys=way._replace(is_ours=False))) == (
+        f"{begin}OPTCACHE_FALLBACK_KEYS=FOLDER gives them to this process, in FOLDER/{NAME}; the "
+        "sidecar's user chooses the server that gets them"
+    )
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     assert why_kept(kept) == (
         f"{begin}The pod's annotation optcache.io/fallback-keys: \"true\" gives them to its "
@@ -496,6 +561,10 @@ def test_what_would_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     )
     assert why_kept(Served(NAME, kept="x")) == "Its source is not read instead: x"
     monkeypatch.setenv("OPTCACHE_FALLBACK_KEYS", str(tmp_path))
+    nothing = f"{begin}This process finds none in {tmp_path}/{NAME}"
+    assert why_kept(kept) == f"{nothing}, in its environment and in AWS's files"
+    assert why_kept(kept._replace(with_keys=way._replace(ambient=False))) == nothing
+    write_s3_keys(tmp_path / NAME)
     assert why_kept(kept) == why_kept(None) == why_kept(Served(NAME, path="/data")) == ""
 
 

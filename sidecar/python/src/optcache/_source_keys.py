@@ -56,24 +56,30 @@ class SourceKeys(NamedTuple):
 
     @property
     def given(self) -> bool:
-        """Whether this process has been given them."""
-        if os.environ.get(VARIABLE):
-            return True  # though the file may be still to come
+        """Whether this process has been given them; in a folder that is still to come, too."""
+        if self.way.keys_folder and os.environ.get(VARIABLE):
+            return True
+        folder = self._folder()
+        if (folder or self.way.keys_folder) and not os.access(folder, os.R_OK | os.X_OK):
+            return False
+        identity = self._identity("")
+        if identity is not None:
+            return os.access(identity.token_file, os.R_OK)
+        if folder:
+            return True
         try:
-            return self._is_ours and (
-                bool(self._folder() or self._identity("")) or self._ambient() is not None
-            )
+            return self._ambient() is not None
         except SourceFaltersError:
             return True  # and a read says what is wrong with them
 
     def prove(self, url: str) -> Proof:
         """Of a GET of that address, which is one of the source. Raises SourceFaltersError."""
         path = self._folder()
+        if not path and (self.way.keys_folder or not self.way.region):
+            raise bad_keys(self._looked_at, "there is no such folder")
         folder = KeyFolder(path) if path else None
         ca_file = (folder.ca_file if folder else "") or self.ca_file
-        if not self.way.region:
-            if folder is None:
-                raise bad_keys(self._looked_at, "there is no such folder")
+        if folder is not None and not self.way.region:
             value = web_servers_keys(folder)
             return Proof({"Authorization": value} if value else {}, ca_file)
         parts = urllib.parse.urlsplit(url)
@@ -110,7 +116,7 @@ class SourceKeys(NamedTuple):
         if credentials is not None or (folder is not None and not customer_key):
             return credentials, customer_key
         credentials = self._ambient()
-        if credentials is None:
+        if credentials is None and not customer_key:
             raise bad_keys(self._looked_at, "there are none")
         return credentials, customer_key
 
@@ -120,12 +126,15 @@ class SourceKeys(NamedTuple):
 
     @property
     def _may_be_ambient(self) -> bool:
-        return self.way.ambient and (self._is_ours or bool(os.environ.get(VARIABLE)))
+        trusted = bool(os.environ.get(VARIABLE)) if in_pod() else self.way.is_ours
+        return self.way.ambient and trusted
 
     @property
     def _looked_at(self) -> str:
         given = os.environ.get(VARIABLE)
-        return os.path.join(given, self.name) if given else "the environment and AWS's files"
+        if given:
+            return os.path.join(given, self.name)
+        return self.way.keys_folder or "the environment and AWS's files"
 
     def _folder(self) -> str:
         """Empty: there is none."""
@@ -181,9 +190,16 @@ def why_kept(served: Optional[Served]) -> str:
     why = f"Its source is not read instead: {served.kept}"
     if served.with_keys is None:
         return why
+    given = os.environ.get(VARIABLE)
+    if given:
+        keys = SourceKeys(served.name, served.with_keys)
+        around = ", in its environment and in AWS's files" if keys._may_be_ambient else ""
+        return f"{why}. This process finds none in {os.path.join(given, served.name)}{around}"
     if in_pod():
         return f'{why}. The pod\'s annotation {ANNOTATION}: "true" gives them to its containers, too'
     more = ""
-    if served.with_keys.ambient and served.with_keys.is_ours:
+    if not served.with_keys.is_ours:
+        more = "; the sidecar's user chooses the server that gets them"
+    elif served.with_keys.ambient and not served.with_keys.keys_folder:
         more = ", and so do AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     return f"{why}. {VARIABLE}=FOLDER gives them to this process, in FOLDER/{served.name}{more}"
