@@ -16,11 +16,13 @@ from ._faults import SourceFaltersError
 from ._key_files import KeyFolder
 from ._sigv4 import Credentials
 
-_SECONDS_MAX = 10.0  # without a byte of the service
+_SECONDS_MAX = 10.0  # without a byte of the service, and for the body of its answer
 _ANSWER_BYTES_MAX = 256 << 10
 _RENEW_BEFORE_S = 300.0
 _ASK_AGAIN_S = 30.0  # after a failure, while the old keys are good
+_PIECE_BYTES = 64 << 10
 _KEY = re.compile(r"[\x21-\x7e]{1,16384}")
+_CODE = re.compile(r"<Code>\s*(\w{1,100})\s*</Code>")
 
 
 class Identity(NamedTuple):
@@ -84,7 +86,8 @@ def _ask(identity: Identity) -> _Kept:
     except (http.client.HTTPException, OSError) as error:
         raise SourceFaltersError(f"{what}: {str(error) or type(error).__name__}") from None
     if status != 200:
-        raise SourceFaltersError(f"{what}: HTTP {status} {_element('Code', text)}".rstrip())
+        code = _CODE.search(text)
+        raise SourceFaltersError(f"{what}: HTTP {status}" + (f" {code[1]}" if code else ""))
     return _parse(what, text)
 
 
@@ -100,9 +103,19 @@ def _post(identity: Identity, form: str) -> tuple[int, str]:
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         made.request("POST", parts.path.rstrip("/") + "/", body=form, headers=kind)
         answer = made.getresponse()
-        return answer.status, answer.read(_ANSWER_BYTES_MAX).decode("latin-1")
+        return answer.status, _body(answer).decode("latin-1")
     finally:
         made.close()
+
+
+def _body(answer: http.client.HTTPResponse) -> bytes:
+    deadline = time.monotonic() + _SECONDS_MAX
+    body = b""
+    while len(body) < _ANSWER_BYTES_MAX and (piece := answer.read1(_PIECE_BYTES)):
+        body += piece
+        if time.monotonic() > deadline:
+            raise TimeoutError("the answer comes too slowly")
+    return body
 
 
 def _element(name: str, text: str) -> str:
