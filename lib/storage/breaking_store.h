@@ -30,6 +30,8 @@ class BreakingStore final : public ObjectStore {
   // One that is taken for gone, and that nobody has asked for kStaleAfter though they might have,
   // counts as not tried: it may be back.
   StoreHealth Health() const override;
+  RateUse Rates() override { return inner_->Rates(); }
+  void SetRates(const StoreRates& rates) override { inner_->SetRates(rates); }
 
  private:
   Result<CircuitBreaker::Request> Start();

@@ -34,6 +34,8 @@ class HedgingStore final : public ObjectStore {
   Result<ObjectListing> List(Deadline deadline, const ListProgress& progress) override;
   void Shutdown() override;
   void VisitCounters(const CounterVisitor& visit) const override;
+  RateUse Rates() override { return inner_->Rates(); }
+  void SetRates(const StoreRates& rates) override { inner_->SetRates(rates); }
 
  private:
   struct Race;

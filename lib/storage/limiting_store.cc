@@ -149,7 +149,15 @@ std::vector<LimitingStore::Told> LimitingStore::TakeTurns(MonotonicTime now) {
   return told;
 }
 
+void LimitingStore::NoteHeldBack(MonotonicTime now) {
+  if (waiting_.empty()) return;
+  const RequestGate::HeldBack held = gate_.HeldBackBy(now);
+  if (held.by_requests) ++held_by_requests_;
+  if (held.by_bytes) ++held_by_bytes_;
+}
+
 MonotonicTime LimitingStore::NextLook(MonotonicTime now) {
+  NoteHeldBack(now);
   if (waiting_.empty()) return now + kLongestLook;
   if (gate_.MayStart(now)) return now;
   return std::min(gate_.OpensAt(now).value_or(now + kLongestLook), earliest_);
@@ -211,6 +219,28 @@ void LimitingStore::Shutdown() {
 bool LimitingStore::HasRoom() {
   const MutexLock lock(mutex_);
   return !stopping_ && waiting_.empty() && gate_.MayStart(clock_.Now());
+}
+
+RateUse LimitingStore::Rates() {
+  const MutexLock lock(mutex_);
+  NoteHeldBack(clock_.Now());
+  return {.most = options_.gate.rates,
+          .in_force = gate_.rates(),
+          .requests = gate_.started(),
+          .bytes = gate_.started_bytes(),
+          .held_by_requests = held_by_requests_,
+          .held_by_bytes = held_by_bytes_};
+}
+
+void LimitingStore::SetRates(const StoreRates& rates) {
+  const MonotonicTime now = clock_.Now();
+  MonotonicTime look;
+  {
+    const MutexLock lock(mutex_);
+    gate_.SetRates(rates, now);
+    look = NextLook(now);
+  }
+  alarm_.WakeAt(look);
 }
 
 void LimitingStore::VisitCounters(const CounterVisitor& visit) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -36,6 +37,8 @@ class LimitingStore final : public ObjectStore {
   Result<ObjectListing> List(Deadline deadline, const ListProgress& progress) override;
   void Shutdown() override;
   void VisitCounters(const CounterVisitor& visit) const override;
+  RateUse Rates() override;
+  void SetRates(const StoreRates& rates) override;
 
   // True if a request that is made now would be sent at once.
   bool HasRoom();
@@ -62,6 +65,7 @@ class LimitingStore final : public ObjectStore {
   void End(Ticket ticket, const Status& status, Duration retry_after);
   void TakeExpired(MonotonicTime now, std::vector<Told>& told) REQUIRES(mutex_);
   std::vector<Told> TakeTurns(MonotonicTime now) REQUIRES(mutex_);
+  void NoteHeldBack(MonotonicTime now) REQUIRES(mutex_);
   MonotonicTime NextLook(MonotonicTime now) REQUIRES(mutex_);
   MonotonicTime Look(MonotonicTime now);
 
@@ -72,6 +76,8 @@ class LimitingStore final : public ObjectStore {
   mutable Mutex mutex_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   RequestGate gate_ GUARDED_BY(mutex_);
+  std::uint64_t held_by_requests_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t held_by_bytes_ GUARDED_BY(mutex_) = 0;
   std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
   // None that waits has an earlier deadline.
   MonotonicTime earliest_ GUARDED_BY(mutex_) = MonotonicTime::max();

@@ -40,6 +40,8 @@ class ListedBucket final : public ObjectStore {
   void VisitCounters(const CounterVisitor& visit) const override { inner_->VisitCounters(visit); }
   StoreHealth Health() const override { return inner_->Health(); }
   StoreWaits Waits() const override { return inner_->Waits(); }
+  RateUse Rates() override { return inner_->Rates(); }
+  void SetRates(const StoreRates& rates) override { inner_->SetRates(rates); }
 
  private:
   const std::unique_ptr<ObjectStore> inner_;

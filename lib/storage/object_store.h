@@ -115,6 +115,24 @@ struct StoreWaits {
   friend bool operator==(const StoreWaits&, const StoreWaits&) = default;
 };
 
+// What may be asked of a store. 0: as much as it likes.
+struct StoreRates {
+  double requests_per_second = 0;
+  double bytes_per_second = 0;
+  friend bool operator==(const StoreRates&, const StoreRates&) = default;
+};
+
+// What was asked of a store that has limits, and whether its rates were in the way.
+struct RateUse {
+  StoreRates most;             // as it was opened
+  StoreRates in_force;         // of these
+  std::uint64_t requests = 0;  // sent so far
+  ByteCount bytes = 0;         // asked for so far
+  // Each rises, at every look, while reads wait for that rate and for nothing else.
+  std::uint64_t held_by_requests = 0;
+  std::uint64_t held_by_bytes = 0;
+};
+
 struct ListedObject {
   std::string path;
   std::optional<ObjectInfo> info;  // unset: the listing does not tell; Stat does
@@ -170,6 +188,11 @@ class ObjectStore {
 
   // Of a store whose requests are tried again (retrying_store.h).
   virtual StoreWaits Waits() const { return {}; }
+
+  // Of a store with limits (limiting_store.h).
+  virtual RateUse Rates() { return {}; }
+  // From now on at most these, and never more than it was opened with; 0: as it was opened.
+  virtual void SetRates(const StoreRates& /*rates*/) {}
 };
 
 // For those who meet an object that is not the one that was indexed; ends a sentence of its own.

@@ -29,7 +29,7 @@ struct OpenOptions {
   RetryOptions retry;
   CircuitBreakerOptions breaker;
   HedgeOptions hedges;  // of network stores
-  StoreRates rates;     // of this process: of all that it sends, but for listing
+  StoreRates rates;     // of this process at most: of all that it sends, but for listing
 };
 
 // The store at `address`: a folder as a path or as file:///path, a web server as

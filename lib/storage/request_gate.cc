@@ -20,16 +20,30 @@ ConcurrencyLimit::End EndOf(const Status& status) {
   }
 }
 
+// What is saved up: of a second, and one request at least.
+double CapacityFor(double per_second) {
+  return std::max(per_second, 1.0);
+}
+
 std::optional<TokenBucket> BucketFor(double per_second) {
   if (per_second <= 0) return std::nullopt;
-  const double second = std::max(per_second, 1.0);
-  return TokenBucket({.capacity = second, .per_second = per_second, .initial = second});
+  const double capacity = CapacityFor(per_second);
+  return TokenBucket({.capacity = capacity, .per_second = per_second, .initial = capacity});
+}
+
+// Returns what is in force from now on.
+double SetRate(std::optional<TokenBucket>& bucket, double wanted, double most, MonotonicTime now) {
+  if (!bucket) return 0;
+  const double rate = wanted > 0 ? std::min(wanted, most) : most;
+  bucket->SetRate(CapacityFor(rate), rate, now);
+  return rate;
 }
 
 }  // namespace
 
 RequestGate::RequestGate(RequestGateOptions options)
     : options_(options),
+      in_force_(options.rates),
       concurrency_(options.concurrency),
       requests_(BucketFor(options.rates.requests_per_second)),
       bytes_(BucketFor(options.rates.bytes_per_second)) {}
@@ -40,6 +54,20 @@ MonotonicTime RequestGate::NotBefore(MonotonicTime now) {
   if (requests_) wait = std::max(wait, requests_->Until(1, now));
   if (bytes_) wait = std::max(wait, bytes_->Until(0, now));  // no debts
   return now + wait;
+}
+
+void RequestGate::SetRates(const StoreRates& rates, MonotonicTime now) {
+  const StoreRates& most = options_.rates;
+  in_force_ = {
+      .requests_per_second =
+          SetRate(requests_, rates.requests_per_second, most.requests_per_second, now),
+      .bytes_per_second = SetRate(bytes_, rates.bytes_per_second, most.bytes_per_second, now)};
+}
+
+RequestGate::HeldBack RequestGate::HeldBackBy(MonotonicTime now) {
+  if (!concurrency_.MayStart() || closed_until_ > now) return {};
+  return {.by_requests = requests_ && requests_->Until(1, now) > Duration::zero(),
+          .by_bytes = bytes_ && bytes_->Until(0, now) > Duration::zero()};
 }
 
 bool RequestGate::MayStart(MonotonicTime now) {
@@ -55,6 +83,8 @@ std::optional<MonotonicTime> RequestGate::OpensAt(MonotonicTime now) {
 RequestGate::Ticket RequestGate::OnStart(ByteCount bytes, MonotonicTime now) {
   if (requests_) requests_->Take(1, now);
   if (bytes_) bytes_->Take(static_cast<double>(bytes), now);
+  ++started_;
+  started_bytes_ += bytes;
   return concurrency_.OnStart();
 }
 
@@ -68,10 +98,10 @@ void RequestGate::OnEnd(Ticket ticket, const Status& status, Duration retry_afte
 std::string RequestGate::Describe(MonotonicTime now) const {
   std::string text = fmt::format("{} of {} requests at a time", concurrency_.limit(),
                                  std::max(options_.concurrency.max, 1U));
-  if (requests_) text += fmt::format(", {:g} a second", options_.rates.requests_per_second);
+  if (requests_) text += fmt::format(", {:g} a second", in_force_.requests_per_second);
   if (bytes_) {
     text += fmt::format(", {} a second",
-                        FormatBytes(static_cast<ByteCount>(options_.rates.bytes_per_second)));
+                        FormatBytes(static_cast<ByteCount>(in_force_.bytes_per_second)));
   }
   if (now < closed_until_) {
     const double wait_s = std::chrono::duration<double>(closed_until_ - now).count();

@@ -44,6 +44,8 @@ class RetryingStore final : public ObjectStore {
   void VisitCounters(const CounterVisitor& visit) const override;
   StoreHealth Health() const override { return inner_->Health(); }
   StoreWaits Waits() const override;
+  RateUse Rates() override { return inner_->Rates(); }
+  void SetRates(const StoreRates& rates) override { inner_->SetRates(rates); }
 
  private:
   struct Operation;

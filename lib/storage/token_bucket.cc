@@ -47,6 +47,13 @@ Duration TokenBucket::Until(double tokens, MonotonicTime now) {
   return wait_ns >= kLongestNs ? Duration::max() : Duration(static_cast<Duration::rep>(wait_ns));
 }
 
+void TokenBucket::SetRate(double capacity, double per_second, MonotonicTime now) {
+  Advance(now);
+  options_.capacity = capacity;
+  options_.per_second = per_second;
+  tokens_ = std::min(tokens_, capacity);
+}
+
 double TokenBucket::Balance(MonotonicTime now) {
   Advance(now);
   return tokens_;

@@ -28,6 +28,8 @@ class TokenBucket {
   // does. Rounded up to a nanosecond, so that they are there then.
   Duration Until(double tokens, MonotonicTime now);
   double Balance(MonotonicTime now);
+  // From now on. What is there stays, as far as the capacity goes.
+  void SetRate(double capacity, double per_second, MonotonicTime now);
 
  private:
   void Advance(MonotonicTime now);

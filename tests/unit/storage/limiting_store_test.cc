@@ -171,6 +171,31 @@ TEST_F(LimitingStoreTest, HoldsReadsBackThatComeTooFast) {
   EXPECT_GE(SystemClock().Now() - began, milliseconds(100)) << "fifty at once, five at 20 ms each";
 }
 
+TEST_F(LimitingStoreTest, AHigherRateLetsWaitingReadsGoOn) {
+  Open({.gate = {.rates = {.requests_per_second = 1000}}});
+  store_->SetRates({.requests_per_second = 1e-6});
+  fake_->set_completes_at_once(true);
+  EXPECT_TRUE(ReadWaiter().Run(*store_, Request("a")).status.ok());
+  EXPECT_EQ(store_->Rates().held_by_requests, 0U);
+  ReadWaiter waits;
+  waits.Start(*store_, Request("b"));
+  EXPECT_EQ(Counter("optcache_store_reads_held_back"), 1);
+  const RateUse held = store_->Rates();
+  EXPECT_EQ(held.requests, 1U);
+  EXPECT_EQ(held.bytes, 4U);
+  EXPECT_EQ(held.most.requests_per_second, 1000);
+  EXPECT_EQ(held.in_force.requests_per_second, 1e-6);
+  EXPECT_GT(held.held_by_requests, 0U);
+  EXPECT_GT(store_->Rates().held_by_requests, held.held_by_requests) << "it still waits";
+  EXPECT_EQ(held.held_by_bytes, 0U);
+  store_->SetRates({});
+  EXPECT_TRUE(waits.Wait().status.ok());
+  const RateUse use = store_->Rates();
+  EXPECT_EQ(use.requests, 2U);
+  EXPECT_EQ(use.in_force.requests_per_second, 1000);
+  EXPECT_EQ(store_->Rates().held_by_requests, use.held_by_requests);
+}
+
 TEST_F(LimitingStoreTest, BoundsWhatWaits) {
   Open({.gate = {.concurrency = {.max = 1}}, .waiting_max = 1});
   ReadWaiter a, b, c;

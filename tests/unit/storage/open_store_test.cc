@@ -56,6 +56,21 @@ TEST(OpenStore, KnowsFoldersWebServersAndBuckets) {
   EXPECT_EQ(OpenStore("s3://b").error().code(), Code::kInvalidArgument);
 }
 
+TEST(OpenStore, RatesReachTheLimitsBelowAllLayers) {
+  const StoreRates most = {.requests_per_second = 100, .bytes_per_second = 1e6};
+  for (const char* address :
+       {"/tmp", "http://127.0.0.1:1/x", "s3://bucket/a?endpoint=http://127.0.0.1:1",
+        "s3://bucket/a?endpoint=http://127.0.0.1:1&listing=list.txt"}) {
+    const auto store = OpenStore(address, {.rates = most});
+    ASSERT_TRUE(store.has_value()) << store.error().ToString();
+    (*store)->SetRates({.requests_per_second = 3});
+    EXPECT_EQ((*store)->Rates().most, most) << address;
+    EXPECT_EQ((*store)->Rates().in_force,
+              (StoreRates{.requests_per_second = 3, .bytes_per_second = 1e6}))
+        << address;
+  }
+}
+
 TEST(OpenStore, SaysWhichAddressesThereAre) {
   for (const std::string address : {"", "ftp://host/x", "file://"}) {
     const auto store = OpenStore(address);

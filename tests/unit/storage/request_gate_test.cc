@@ -104,6 +104,52 @@ TEST_F(RequestGateTest, OfSeveralReasonsTheLastOneOpensIt) {
   EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + seconds(3));
 }
 
+TEST_F(RequestGateTest, KeepsToANewRateFromNowOn) {
+  RequestGate gate({.rates = {.requests_per_second = 100, .bytes_per_second = 1000}});
+  gate.SetRates({.requests_per_second = 2, .bytes_per_second = 500}, clock_.Now());
+  EXPECT_EQ(gate.rates(), (StoreRates{.requests_per_second = 2, .bytes_per_second = 500}));
+  EXPECT_EQ(gate.Describe(clock_.Now()), "64 of 64 requests at a time, 2 a second, 500 B a second");
+  for (int i = 0; i < 2; ++i) {  // what was saved up for the old rate is gone
+    ASSERT_TRUE(gate.MayStart(clock_.Now()));
+    gate.OnStart(100, clock_.Now());
+  }
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + milliseconds(500));
+  EXPECT_EQ(gate.started(), 2U);
+  EXPECT_EQ(gate.started_bytes(), 200U);
+  gate.SetRates({.requests_per_second = 4, .bytes_per_second = 500}, clock_.Now());
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + milliseconds(250));
+}
+
+TEST_F(RequestGateTest, NeverHasMoreThanItWasMadeWith) {
+  RequestGate gate({.rates = {.requests_per_second = 10}});
+  gate.SetRates({.requests_per_second = 500, .bytes_per_second = 7}, clock_.Now());
+  EXPECT_EQ(gate.rates(), (StoreRates{.requests_per_second = 10}));
+  gate.SetRates({.requests_per_second = 0.5}, clock_.Now());
+  EXPECT_EQ(gate.rates(), (StoreRates{.requests_per_second = 0.5}));
+  gate.SetRates({}, clock_.Now());
+  EXPECT_EQ(gate.rates(), (StoreRates{.requests_per_second = 10}));
+  RequestGate free({});
+  free.SetRates({.requests_per_second = 1, .bytes_per_second = 1}, clock_.Now());
+  EXPECT_EQ(free.rates(), StoreRates{});
+}
+
+TEST_F(RequestGateTest, SaysWhichRateHoldsBackWhereNothingElseDoes) {
+  RequestGate gate(
+      {.concurrency = {.max = 2}, .rates = {.requests_per_second = 1, .bytes_per_second = 100}});
+  EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_requests);
+  const auto first = gate.OnStart(100, clock_.Now());
+  EXPECT_TRUE(gate.HeldBackBy(clock_.Now()).by_requests);
+  EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_bytes);
+  gate.OnStart(50, clock_.Now());
+  EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_requests) << "two of two run";
+  gate.OnEnd(first, OkStatus(), kNone, clock_.Now());
+  EXPECT_TRUE(gate.HeldBackBy(clock_.Now()).by_requests);
+  EXPECT_TRUE(gate.HeldBackBy(clock_.Now()).by_bytes);
+  clock_.Advance(seconds(3));
+  EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_requests);
+  EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_bytes);
+}
+
 // Requests of any size that are sent as soon as they may be: over any time since the beginning, no
 // more than the rate allows, what was saved for a second, and the last one; and the store is not
 // kept waiting either.

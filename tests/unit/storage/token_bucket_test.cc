@@ -33,6 +33,18 @@ TEST(TokenBucket, SavesUpNoMoreThanItsCapacity) {
   EXPECT_EQ(bucket.Until(4, clock.Now()), Duration::max());
 }
 
+TEST(TokenBucket, KeepsWhatIsThereAtANewRateAsFarAsThereIsRoom) {
+  ManualClock clock;
+  TokenBucket bucket({.capacity = 8, .per_second = 8, .initial = 2});
+  EXPECT_EQ(bucket.Balance(clock.Now()), 2);
+  clock.Advance(milliseconds(500));
+  bucket.SetRate(4, 1, clock.Now());
+  EXPECT_EQ(bucket.Balance(clock.Now()), 4) << "six, and room for four";
+  bucket.Take(5, clock.Now());
+  bucket.SetRate(8, 2, clock.Now());
+  EXPECT_EQ(bucket.Until(1, clock.Now()), seconds(1));
+}
+
 TEST(TokenBucket, WhatWasTakenOnCreditComesInFirst) {
   ManualClock clock;
   TokenBucket bucket({.capacity = 1, .per_second = 10, .initial = 1});
