@@ -6,6 +6,7 @@
 // or a list of nodes that is not as long as the world. The first error is kept in JsonErrors with
 // the path of its field, and ends the loops; so the functions here only name fields.
 
+#include <algorithm>
 #include <utility>
 
 #include "coordination/codec.h"
@@ -184,6 +185,31 @@ void Read(JsonObject object, SavingsBatch& batch) {
   });
 }
 
+// A rate is no number of which sums and parts go wrong.
+void ReadRate(JsonObject& object, const char* name, double& rate) {
+  constexpr double kMost = 0x1p63;
+  object.Read(name, rate);
+  rate = std::clamp(rate, 0.0, kMost);
+}
+
+void Read(JsonObject object, RateDemand& demand) {
+  object.Read("askers", demand.askers);
+  ReadRate(object, "wanted", demand.wanted);
+  object.Read("held_back", demand.held_back);
+}
+
+void Read(JsonObject object, DatasetDemand& demand) {
+  object.Need("dataset", demand.dataset, kMaxNameBytes);
+  object.In("requests", [&](JsonObject fields) { Read(std::move(fields), demand.requests); });
+  object.In("bytes", [&](JsonObject fields) { Read(std::move(fields), demand.bytes); });
+}
+
+void Read(JsonObject object, DatasetShare& share) {
+  object.Need("dataset", share.dataset, kMaxNameBytes);
+  ReadRate(object, "requests", share.requests);
+  ReadRate(object, "bytes", share.bytes);
+}
+
 }  // namespace
 
 Result<Report> ParseReport(std::string_view json) {
@@ -209,6 +235,8 @@ Result<Report> ParseReport(std::string_view json) {
   object.ForEach("streams", kMaxStreams,
                  [&](JsonObject item) { Read(std::move(item), report.streams.emplace_back()); });
   object.In("savings", [&](JsonObject savings) { Read(std::move(savings), report.savings); });
+  object.ForEach("demands", kMaxDatasets,
+                 [&](JsonObject item) { Read(std::move(item), report.demands.emplace_back()); });
   RETURN_IF_ERROR(errors.status());
   return report;
 }
@@ -221,6 +249,8 @@ Result<ReportAnswer> ParseReportAnswer(std::string_view json) {
   object.Read("member", answer.member);
   Read(object, "version", answer.version);
   object.Read("traces_wanted", kMaxTracesWanted, answer.traces_wanted);
+  object.ForEach("shares", kMaxDatasets,
+                 [&](JsonObject item) { Read(std::move(item), answer.shares.emplace_back()); });
   RETURN_IF_ERROR(errors.status());
   return answer;
 }

@@ -163,6 +163,20 @@ Json Encode(const SavingsBatch& batch) {
            })}};
 }
 
+Json Encode(const RateDemand& demand) {
+  return {{"askers", demand.askers}, {"wanted", demand.wanted}, {"held_back", demand.held_back}};
+}
+
+Json Encode(const DatasetDemand& demand) {
+  return {{"dataset", demand.dataset},
+          {"requests", Encode(demand.requests)},
+          {"bytes", Encode(demand.bytes)}};
+}
+
+Json Encode(const DatasetShare& share) {
+  return {{"dataset", share.dataset}, {"requests", share.requests}, {"bytes", share.bytes}};
+}
+
 }  // namespace
 
 std::string ToJson(const Report& report) {
@@ -182,12 +196,16 @@ std::string ToJson(const Report& report) {
   if (report.disk > 0) json["disk"] = report.disk;
   if (report.leaving) json["leaving"] = true;
   if (report.savings != SavingsBatch{}) json["savings"] = Encode(report.savings);
+  if (!report.demands.empty())
+    json["demands"] = Array(report.demands, [](const DatasetDemand& d) { return Encode(d); });
   return Dump(json);
 }
 
 std::string ToJson(const ReportAnswer& answer) {
   Json json = {{"member", answer.member}, {"version", FormatVersion(answer.version)}};
   if (!answer.traces_wanted.empty()) json["traces_wanted"] = answer.traces_wanted;
+  if (!answer.shares.empty())
+    json["shares"] = Array(answer.shares, [](const DatasetShare& s) { return Encode(s); });
   return Dump(json);
 }
 

@@ -134,7 +134,8 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
     TakeStream(report, stream, entry->member.id, now);
   return ReportAnswer{.member = entry->member.id,
                       .version = state_.version,
-                      .traces_wanted = TracesWanted(report, entry->member.id)};
+                      .traces_wanted = TracesWanted(report, entry->member.id),
+                      .shares = ShareRates(report, entry->member.id, now)};
 }
 
 void Coordinator::TakeNumbers(const DatasetReport& report, const MemberEntry::Datasets& before,
@@ -253,6 +254,7 @@ void Coordinator::RemoveMember(MemberId id) {
         stream.ForgetMember(id);
     }
   }
+  rates_.Forget(id);
   names_.erase(found->second.member.name);
   members_.erase(found);
   placement_is_due_ = true;

@@ -27,6 +27,7 @@
 #include "coordination/capacity_split.h"
 #include "coordination/dataset_spec.h"
 #include "coordination/plan_base.h"
+#include "coordination/rate_book.h"
 #include "coordination/read_ratios.h"
 #include "coordination/revisions.h"
 #include "coordination/savings_book.h"
@@ -189,6 +190,7 @@ class Coordinator {
   void TakeNumbers(const DatasetReport& report, const MemberEntry::Datasets& before,
                    MemberEntry& entry, MonotonicTime now);
   void AddSavings(const SavingsBatch& batch);
+  std::vector<DatasetShare> ShareRates(const Report& report, MemberId member, MonotonicTime now);
   void RemoveMember(MemberId id);
 
   std::vector<DatasetEntry*> ManifestsOf(std::string_view dataset);
@@ -271,6 +273,7 @@ class Coordinator {
   std::map<std::string, MemberId, std::less<>> names_;  // of members_
   Datasets datasets_;
   SavingsBook savings_;
+  RateBook rates_;
 };
 
 }  // namespace optcache::coordination

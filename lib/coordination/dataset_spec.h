@@ -64,6 +64,7 @@ struct DatasetSpec {
   std::vector<JobRecipe> jobs;  // at most kMaxJobsOfPlan
   std::optional<UpdateSpec> update;
   std::vector<TrialSpec> trials;  // at most kMaxTrials
+  StoreLimits limits;             // of its store, for all sidecars together
   friend bool operator==(const DatasetSpec&, const DatasetSpec&) = default;
 };
 

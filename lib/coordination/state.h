@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "coordination/rate_shares.h"
 #include "coordination/savings.h"
 #include "sampler/id_list.h"
 
@@ -208,6 +209,14 @@ struct SavingsBatch {
   friend bool operator==(const SavingsBatch&, const SavingsBatch&) = default;
 };
 
+// What the sidecars of a node want of a Dataset's store, as far as they have limits.
+struct DatasetDemand {
+  std::string dataset;
+  RateDemand requests;
+  RateDemand bytes;
+  friend bool operator==(const DatasetDemand&, const DatasetDemand&) = default;
+};
+
 struct Report {
   std::string node;
   std::uint64_t incarnation = 0;       // rises with each start of the node's process
@@ -224,7 +233,17 @@ struct Report {
   std::vector<DatasetReport> retiring;
   std::vector<StreamReport> streams;
   SavingsBatch savings;
+  std::vector<DatasetDemand> demands;
   friend bool operator==(const Report&, const Report&) = default;
+};
+
+// What the sidecars of a node together may ask of a Dataset's store in a second. 0: it has no such
+// limit.
+struct DatasetShare {
+  std::string dataset;
+  double requests = 0;
+  double bytes = 0;
+  friend bool operator==(const DatasetShare&, const DatasetShare&) = default;
 };
 
 // What the coordinator says to a report.
@@ -232,6 +251,7 @@ struct ReportAnswer {
   MemberId member = 0;                     // the id of the node that reports
   Version version;                         // of the present state
   std::vector<std::string> traces_wanted;  // digests of lists that the report names, to be sent
+  std::vector<DatasetShare> shares;        // of `demands`; of one that is not here: as before
   friend bool operator==(const ReportAnswer&, const ReportAnswer&) = default;
 };
 

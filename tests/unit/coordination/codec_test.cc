@@ -97,6 +97,9 @@ Report SomeReport() {
   report.savings = {.number = 28,
                     .datasets = {{.dataset = "vision/imagenet",
                                   .saved = {.requests = -29, .bytes = 30, .wait_us = 31}}}};
+  report.demands = {{.dataset = "vision/imagenet",
+                     .requests = {.askers = 32, .wanted = 33.5, .held_back = 34},
+                     .bytes = {.askers = 35, .wanted = 36e9, .held_back = 37}}};
   return report;
 }
 
@@ -214,6 +217,23 @@ TEST(Codec, IgnoresFieldsItDoesNotKnowAndDefaultsMissingOnes) {
   const Result<Report> report = ParseReport(R"({"node":"a","address":"h:1","new":{"x":[1]}})");
   ASSERT_TRUE(report);
   EXPECT_EQ(*report, (Report{.node = "a", .address = "h:1"}));
+}
+
+TEST(Codec, AnAnswerSaysWhatMayBeAskedOfStores) {
+  const ReportAnswer answer{.member = 3,
+                            .shares = {{.dataset = "a/b", .requests = 12.5, .bytes = 13e6}}};
+  EXPECT_EQ(
+      ToJson(answer),
+      R"({"member":3,"version":"0.0","shares":[{"dataset":"a/b","requests":12.5,"bytes":13000000.0}]})");
+  EXPECT_EQ(ParseReportAnswer(ToJson(answer)).value(), answer);
+}
+
+TEST(Codec, ARateIsNeverBelowZeroOrBeyondAllNumbers) {
+  const auto report = ParseReport(
+      R"({"node": "a", "address": "h:1", "demands": [{"dataset": "a/b", "requests": {"wanted": -5}, "bytes": {"wanted": 1e300}}]})");
+  ASSERT_TRUE(report.has_value()) << report.error().ToString();
+  EXPECT_EQ(report->demands[0].requests.wanted, 0);
+  EXPECT_EQ(report->demands[0].bytes.wanted, 0x1p63);
 }
 
 TEST(Codec, RefusesSavingsBeyondTheirLimit) {
