@@ -27,25 +27,32 @@ constexpr std::array<std::string_view, std::variant_size_v<Message> + 1> kNames 
                                                                                    "StreamTrace",
                                                                                    "StreamPassEnd",
                                                                                    "StoreHealth",
-                                                                                   "Savings"};
+                                                                                   "Savings",
+                                                                                   "StoreDemand",
+                                                                                   "StoreShare"};
 
 template <MessageType type, typename M>
 constexpr bool kNumberIs =
     std::is_same_v<std::variant_alternative_t<static_cast<std::size_t>(type) - 1, Message>, M>;
-static_assert(
-    kNumberIs<MessageType::kHello, Hello> && kNumberIs<MessageType::kWelcome, Welcome> &&
-    kNumberIs<MessageType::kRefusal, Refusal> && kNumberIs<MessageType::kGet, Get> &&
-    kNumberIs<MessageType::kSampleReply, SampleReply> && kNumberIs<MessageType::kPut, Put> &&
-    kNumberIs<MessageType::kStoreReply, StoreReply> &&
-    kNumberIs<MessageType::kLeaseUpdate, LeaseUpdate> &&
-    kNumberIs<MessageType::kStreamAttach, StreamAttach> &&
-    kNumberIs<MessageType::kStreamProgress, StreamProgress> &&
-    kNumberIs<MessageType::kLookup, Lookup> && kNumberIs<MessageType::kLookupReply, LookupReply> &&
-    kNumberIs<MessageType::kHolding, Holding> && kNumberIs<MessageType::kAnnounce, Announce> &&
-    kNumberIs<MessageType::kPush, Push> && kNumberIs<MessageType::kStreamOrder, StreamOrder> &&
-    kNumberIs<MessageType::kStreamTrace, StreamTrace> &&
-    kNumberIs<MessageType::kStreamPassEnd, StreamPassEnd> &&
-    kNumberIs<MessageType::kStoreHealth, StoreHealth> && kNumberIs<MessageType::kSavings, Savings>);
+static_assert(kNumberIs<MessageType::kHello, Hello> && kNumberIs<MessageType::kWelcome, Welcome> &&
+              kNumberIs<MessageType::kRefusal, Refusal> && kNumberIs<MessageType::kGet, Get> &&
+              kNumberIs<MessageType::kSampleReply, SampleReply> &&
+              kNumberIs<MessageType::kPut, Put> &&
+              kNumberIs<MessageType::kStoreReply, StoreReply> &&
+              kNumberIs<MessageType::kLeaseUpdate, LeaseUpdate> &&
+              kNumberIs<MessageType::kStreamAttach, StreamAttach> &&
+              kNumberIs<MessageType::kStreamProgress, StreamProgress> &&
+              kNumberIs<MessageType::kLookup, Lookup> &&
+              kNumberIs<MessageType::kLookupReply, LookupReply> &&
+              kNumberIs<MessageType::kHolding, Holding> &&
+              kNumberIs<MessageType::kAnnounce, Announce> && kNumberIs<MessageType::kPush, Push> &&
+              kNumberIs<MessageType::kStreamOrder, StreamOrder> &&
+              kNumberIs<MessageType::kStreamTrace, StreamTrace> &&
+              kNumberIs<MessageType::kStreamPassEnd, StreamPassEnd> &&
+              kNumberIs<MessageType::kStoreHealth, StoreHealth> &&
+              kNumberIs<MessageType::kSavings, Savings> &&
+              kNumberIs<MessageType::kStoreDemand, StoreDemand> &&
+              kNumberIs<MessageType::kStoreShare, StoreShare>);
 
 template <typename T>
 T Load(ByteSpan bytes, std::size_t at) {
@@ -66,6 +73,7 @@ std::uint16_t VersionOf(const Message& message) {
   const MessageType type = TypeOf(message);
   const auto* health = std::get_if<StoreHealth>(&message);
   if (health != nullptr && health->state == StoreState::kChanged) return 5;
+  if (type >= MessageType::kStoreDemand) return 6;
   if (type >= MessageType::kSavings) return 4;
   if (type >= MessageType::kStreamTrace) return 3;
   return type >= MessageType::kStreamOrder ? 2 : 1;

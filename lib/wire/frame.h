@@ -48,6 +48,8 @@ enum class MessageType : std::uint8_t {
   kStreamPassEnd = 18,
   kStoreHealth = 19,
   kSavings = 20,
+  kStoreDemand = 21,
+  kStoreShare = 22,
 };
 
 MessageType TypeOf(const Message& message);

@@ -21,7 +21,7 @@ using MemberId = std::uint32_t;    // given by the coordinator, never reused
 using LeaseId = std::uint64_t;     // 0: none
 
 inline constexpr std::uint16_t kMinVersion = 1;
-inline constexpr std::uint16_t kMaxVersion = 5;
+inline constexpr std::uint16_t kMaxVersion = 6;
 // What one side speaks.
 struct VersionRange {
   std::uint16_t min = kMinVersion;
@@ -225,6 +225,27 @@ struct StoreHealth {
   friend bool operator==(const StoreHealth&, const StoreHealth&) = default;
 };
 
+// What the sidecar wants to ask of the store of a dataset that has a limit. Of a rate by which
+// reads are held back it would take more than it has, and the number says nothing. Sent each
+// second. From version 6 on.
+struct StoreDemand {
+  DatasetKey dataset = 0;
+  std::uint64_t requests_milli = 0;  // thousandths of a request in a second
+  std::uint64_t bytes = 0;           // in a second
+  bool requests_held_back = false;
+  bool bytes_held_back = false;
+  friend bool operator==(const StoreDemand&, const StoreDemand&) = default;
+};
+
+// Node to sidecar: what it may ask of that store from now on. 0: as much as it was started with.
+// Sent each second. From version 6 on.
+struct StoreShare {
+  DatasetKey dataset = 0;
+  std::uint64_t requests_milli = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const StoreShare&, const StoreShare&) = default;
+};
+
 // --- Savings: sidecar to its node, which reports to the coordinator
 
 // What a sidecar has saved of a dataset (docs/user/what-it-saves.md) since this connection began.
@@ -291,9 +312,9 @@ struct Push {
   friend bool operator==(const Push&, const Push&) = default;
 };
 
-using Message =
-    std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply, LeaseUpdate,
-                 StreamAttach, StreamProgress, Lookup, LookupReply, Holding, Announce, Push,
-                 StreamOrder, StreamTrace, StreamPassEnd, StoreHealth, Savings>;
+using Message = std::variant<Hello, Welcome, Refusal, Get, SampleReply, Put, StoreReply,
+                             LeaseUpdate, StreamAttach, StreamProgress, Lookup, LookupReply,
+                             Holding, Announce, Push, StreamOrder, StreamTrace, StreamPassEnd,
+                             StoreHealth, Savings, StoreDemand, StoreShare>;
 
 }  // namespace optcache::wire

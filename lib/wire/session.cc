@@ -19,8 +19,8 @@ constexpr std::uint32_t Mask(std::initializer_list<MessageType> types) {
 using enum MessageType;
 constexpr std::uint32_t kSidecarToNode =
     Mask({kRefusal, kGet, kPut, kLeaseUpdate, kStreamAttach, kStreamProgress, kStreamOrder,
-          kStreamTrace, kStreamPassEnd, kStoreHealth, kSavings});
-constexpr std::uint32_t kNodeToSidecar = Mask({kRefusal, kSampleReply, kStoreReply});
+          kStreamTrace, kStreamPassEnd, kStoreHealth, kSavings, kStoreDemand});
+constexpr std::uint32_t kNodeToSidecar = Mask({kRefusal, kSampleReply, kStoreReply, kStoreShare});
 constexpr std::uint32_t kNodeToNode = Mask({kRefusal, kGet, kSampleReply, kStoreReply, kLeaseUpdate,
                                             kLookup, kLookupReply, kHolding, kAnnounce, kPush});
 

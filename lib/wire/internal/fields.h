@@ -71,6 +71,12 @@ constexpr auto Fields(Is<StoreHealth> auto& m) {
 constexpr auto Fields(Is<Savings> auto& m) {
   return std::tie(m.dataset, m.requests, m.bytes, m.wait_us);
 }
+constexpr auto Fields(Is<StoreDemand> auto& m) {
+  return std::tie(m.dataset, m.requests_milli, m.bytes, m.requests_held_back, m.bytes_held_back);
+}
+constexpr auto Fields(Is<StoreShare> auto& m) {
+  return std::tie(m.dataset, m.requests_milli, m.bytes);
+}
 constexpr auto Fields(Is<StreamProgress> auto& m) {
   return std::tie(m.stream, m.rank, m.pass, m.epoch, m.start, m.position, m.wait_us, m.order_known,
                   m.ended);

@@ -89,6 +89,16 @@ TEST_F(VersionsTest, ANodeWithoutTheMessageIsToldNothingOfStores) {
   EXPECT_TRUE(std::holds_alternative<wire::StreamOrder>(node->messages[0].second));
 }
 
+TEST_F(VersionsTest, NeitherSideOfAnOlderConnectionIsToldOfRates) {
+  Start({.min = 1, .max = 5});
+  const auto connection = DialSpeaking({.min = 1, .max = 6});
+  RunUntil(loop, [&] { return pod->opened == 1 && node->opened == 1; });
+  connection->Send(0, wire::StoreDemand{.dataset = 5});
+  connection->Send(0, wire::Savings{.dataset = 5});
+  RunUntil(loop, [&] { return node->messages.size() == 1; });
+  EXPECT_TRUE(std::holds_alternative<wire::Savings>(node->messages[0].second));
+}
+
 // What a peer of version 1 says, as it was recorded.
 TEST_F(VersionsTest, ANewerNodeChoosesTheVersionOfARecordedHello) {
   Start({.min = 1, .max = 7});

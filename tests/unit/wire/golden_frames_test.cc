@@ -1,4 +1,4 @@
-// The frames of versions 1 to 5, byte by byte: a change here is a change of the protocol.
+// The frames of versions 1 to 6, byte by byte: a change here is a change of the protocol.
 // UPDATE_GOLDEN=1 writes the files anew.
 
 #include <map>
@@ -76,6 +76,12 @@ std::map<std::string, Message> Examples() {
       {"store_health_changed",
        StoreHealth{.dataset = 1, .state = StoreState::kChanged, .cause = "train/a.jpg"}},
       {"savings", Savings{.dataset = 1, .requests = 870000, .bytes = -4096, .wait_us = 41500000}},
+      {"store_demand", StoreDemand{.dataset = 1,
+                                   .requests_milli = 12500,
+                                   .bytes = 52428800,
+                                   .requests_held_back = false,
+                                   .bytes_held_back = true}},
+      {"store_share", StoreShare{.dataset = 1, .requests_milli = 6250, .bytes = 26214400}},
       {"stream_progress", StreamProgress{.stream = 2,
                                          .rank = 3,
                                          .pass = 5,

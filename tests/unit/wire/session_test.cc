@@ -81,7 +81,7 @@ TEST(Session, NoCommonVersionIsARefusalThatNamesBothRanges) {
   const auto version = NegotiateVersion(Hello{.min_version = 7, .max_version = 9, .name = "pod"});
   ASSERT_FALSE(version.has_value());
   EXPECT_EQ(version.error().message(),
-            "'pod' speaks versions 7 to 9, this node 1 to 5; update the older of the two");
+            "'pod' speaks versions 7 to 9, this node 1 to 6; update the older of the two");
   EXPECT_FALSE(NegotiateVersion(Hello{.min_version = 2, .max_version = 1}).has_value());
 }
 
@@ -96,6 +96,20 @@ TEST(Session, WhatWasOfferedDecidesWhichWelcomeIsTaken) {
   EXPECT_EQ(newer.version(), 2);
   Session older = Session::Dialing(Role::kSidecar, {.min = 1, .max = 1});
   EXPECT_FALSE(older.OnMessage(Welcome{.version = 2}).has_value());
+}
+
+TEST(Session, OnlyASidecarDemandsAndOnlyANodeShares) {
+  Session node = Session::Accepting();
+  ASSERT_EQ(node.OnMessage(Hello{.role = Role::kSidecar}), Session::Event::kHello);
+  EXPECT_EQ(node.OnMessage(StoreDemand{.dataset = 1}), Session::Event::kMessage);
+  EXPECT_FALSE(node.OnMessage(StoreShare{.dataset = 1}).has_value());
+  Session sidecar = Session::Dialing(Role::kSidecar);
+  ASSERT_EQ(sidecar.OnMessage(Welcome{}), Session::Event::kWelcome);
+  EXPECT_EQ(sidecar.OnMessage(StoreShare{.dataset = 1}), Session::Event::kMessage);
+  EXPECT_FALSE(sidecar.OnMessage(StoreDemand{.dataset = 1}).has_value());
+  Session peer = Session::Accepting();
+  ASSERT_EQ(peer.OnMessage(Hello{.role = Role::kNode, .member = 3}), Session::Event::kHello);
+  EXPECT_FALSE(peer.OnMessage(StoreDemand{.dataset = 1}).has_value());
 }
 
 TEST(Session, AnAcceptingSideChoosesWithinItsOwnRange) {
