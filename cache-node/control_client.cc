@@ -118,7 +118,7 @@ void ControlClient::Report() {
                }
                if (response && response->status == 200) {
                  if (hooks_.answered) hooks_.answered(batch);
-                 SendTraces(response->body);
+                 TakeAnswer(response->body);
                }
                // Only now, so that a hook's ReportSoon has its report follow this one.
                reporting_ = false;
@@ -128,12 +128,17 @@ void ControlClient::Report() {
              });
 }
 
-// What the coordinator wants of the lists that the report has named. When they are there it says
-// what it wants next.
-void ControlClient::SendTraces(const std::string& answer) {
+void ControlClient::TakeAnswer(const std::string& answer) {
   const auto parsed = coordination::ParseReportAnswer(answer);
   if (!parsed) return;
-  for (const std::string& digest : parsed->traces_wanted) {
+  if (hooks_.shares) hooks_.shares(parsed->shares);
+  SendTraces(parsed->traces_wanted);
+}
+
+// What the coordinator wants of the lists that the report has named. When they are there it says
+// what it wants next.
+void ControlClient::SendTraces(const std::vector<std::string>& digests) {
+  for (const std::string& digest : digests) {
     const auto bytes = hooks_.trace ? hooks_.trace(digest) : nullptr;
     if (bytes == nullptr || !sending_.insert(digest).second) continue;
     net::HttpRequest request{

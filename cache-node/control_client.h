@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/backoff.h"
 #include "base/log_limit.h"
@@ -40,6 +41,8 @@ class ControlClient {
     std::function<void(const coordination::DesiredState&)> apply;
     // The list of ids of that digest, which a report has named; null: it is not here any more.
     std::function<std::shared_ptr<const std::string>(const std::string&)> trace;
+    // What the answer to a report says of the limits of stores; null: it is left there.
+    std::function<void(const std::vector<coordination::DatasetShare>&)> shares = nullptr;
   };
   // `http` outlives this.
   ControlClient(net::EventLoop& loop, ControlHttp& http, Options options, Hooks hooks);
@@ -70,7 +73,8 @@ class ControlClient {
   void Poll();
   void OnState(Result<net::HttpResponse> response);
   void Report();
-  void SendTraces(const std::string& answer);
+  void TakeAnswer(const std::string& answer);
+  void SendTraces(const std::vector<std::string>& digests);
   void Fetch(const std::string& path, Fetched done);
 
   net::EventLoop& loop_;

@@ -148,6 +148,9 @@ Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
   if (const auto* savings = std::get_if<wire::Savings>(&message)) {
     return MayReadOrWrite(caller, savings->dataset);
   }
+  if (const auto* demand = std::get_if<wire::StoreDemand>(&message)) {
+    return MayReadOrWrite(caller, demand->dataset);
+  }
   if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
     const bool ends =
         progress->ended && visitor.streams.erase({progress->stream, progress->rank}) > 0;

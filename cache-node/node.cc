@@ -273,6 +273,17 @@ void Node::TakeSavings(ClientId client, const wire::Savings& savings) {
     savings_.OnSavings(client, known->name, savings);
 }
 
+void Node::TakeDemand(ClientId client, const wire::StoreDemand& demand) {
+  const auto* known = FindDataset(state_, demand.dataset);
+  const bool is_new = known != nullptr && rates_.OnDemand(client, known->name, demand);
+  if (is_new) TellShares();
+}
+
+void Node::TellShares() {
+  for (const RateTable::Told& told : rates_.Divide())
+    Reply(told.to, 0, told.share, nullptr);
+}
+
 void Node::LookAtVisitors() {
   if (!cluster_) return;
   Doorkeeper& door = cluster_->doorkeeper();
@@ -323,6 +334,9 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   }
   if (const auto* savings = std::get_if<wire::Savings>(&message)) {
     return TakeSavings(client, *savings);
+  }
+  if (const auto* demand = std::get_if<wire::StoreDemand>(&message)) {
+    return TakeDemand(client, *demand);
   }
   const std::shared_ptr<NodeDataset> dataset = Find(DatasetOf(message));
   if (!dataset) return AnswerUnknown(client, request_id, message);

@@ -26,6 +26,7 @@
 #include "cache-node/node_visitors.h"
 #include "cache-node/peer_watch.h"
 #include "cache-node/plan_parts.h"
+#include "cache-node/rate_table.h"
 #include "cache-node/savings_table.h"
 #include "cache-node/store_table.h"
 #include "cache-node/stream_table.h"
@@ -116,6 +117,8 @@ class Node final : public Effects {
   Status Admit(ClientId client, wire::Message& message);
   void AttachStream(ClientId client, const wire::StreamAttach& attach);
   void TakeSavings(ClientId client, const wire::Savings& savings);
+  void TakeDemand(ClientId client, const wire::StoreDemand& demand);
+  void TellShares();
   void TakeTrace(ClientId client, const wire::StreamTrace& part);
   // Announcements by the state in force, tokens by the time.
   void LookAtVisitors();
@@ -163,6 +166,7 @@ class Node final : public Effects {
   StreamTable streams_;
   StoreTable stores_;
   SavingsTable savings_;
+  RateTable rates_;
   std::unique_ptr<NodeDisk> disk_;          // null: memory alone
   std::unique_ptr<NodeVisitors> visitors_;  // null on a laptop
 

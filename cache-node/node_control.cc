@@ -75,7 +75,12 @@ void Node::ConnectToCoordinator() {
           .report = [this] { return MakeReport(); },
           .answered = [this](std::uint64_t batch) { savings_.OnAnswered(batch); },
           .apply = [this](const coordination::DesiredState& state) { Apply(state); },
-          .trace = [this](const std::string& digest) { return streams_.TraceBytes(digest); }});
+          .trace = [this](const std::string& digest) { return streams_.TraceBytes(digest); },
+          .shares =
+              [this](const std::vector<coordination::DatasetShare>& shares) {
+                rates_.OnShares(shares);
+                TellShares();
+              }});
   parts_ =
       std::make_unique<PlanParts>(*control_, cluster_ ? &cluster_->state_dir() : nullptr, state_);
   if (!cluster_) control_->Start();
@@ -325,7 +330,8 @@ coordination::Report Node::MakeReport() {
                               .member = self_,
                               .applied = state_.version,
                               .streams = streams_.Report(),
-                              .savings = savings_.Batch()};
+                              .savings = savings_.Batch(),
+                              .demands = rates_.Report()};
   for (const auto& [key, dataset] : datasets_) {
     auto& reports = IsRetiring(state_, key) ? report.retiring : report.datasets;
     reports.push_back(dataset->Report());

@@ -86,6 +86,28 @@ TEST(ControlClient, ReportsSoonAgainIfTheAnswerAsksForIt) {
   EXPECT_EQ(reports, 3);
 }
 
+TEST(ControlClient, TellsWhatTheAnswerSaysOfStores) {
+  net::EventLoop loop;
+  ReportHttp answering;
+  answering.answer =
+      R"({"member":1,"version":"0.1","shares":[{"dataset":"a/b","requests":12.5,"bytes":7}]})";
+  ControlHttp http(answering, "http://127.0.0.1:1");
+  std::vector<coordination::DatasetShare> told;
+  ControlClient client(
+      loop, http, ControlClient::Options{.node = "a", .report_every = std::chrono::hours(1)},
+      ControlClient::Hooks{
+          .report = [] { return coordination::Report{}; },
+          .answered = nullptr,
+          .apply = [](const coordination::DesiredState&) {},
+          .trace = nullptr,
+          .shares = [&](const std::vector<coordination::DatasetShare>& shares) { told = shares; }});
+  client.Start();
+  net::RunUntil(loop, [&] { return !told.empty(); });
+  EXPECT_EQ(
+      told,
+      (std::vector<coordination::DatasetShare>{{.dataset = "a/b", .requests = 12.5, .bytes = 7}}));
+}
+
 // A node's table and its reports on one side, the coordinator's book on the other.
 class ReportedSavingsTest : public testing::Test {
  protected:

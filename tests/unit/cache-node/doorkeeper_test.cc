@@ -147,6 +147,13 @@ TEST_F(DoorkeeperTest, WhoMayReadADatasetTellsWhatWasSavedOfIt) {
   EXPECT_EQ(door_.MaySay(1, wire::Savings{.dataset = 9}).code(), Code::kNotFound);
 }
 
+TEST_F(DoorkeeperTest, WhoMayReadADatasetTellsWhatItWantsOfItsStore) {
+  Enter(1, a_, "speech");
+  EXPECT_TRUE(door_.MaySay(1, wire::StoreDemand{.dataset = 1}).ok()) << "a guest, too";
+  EXPECT_EQ(door_.MaySay(1, wire::StoreDemand{.dataset = 2}).code(), Code::kPermissionDenied);
+  EXPECT_EQ(door_.MaySay(1, wire::StoreDemand{.dataset = 9}).code(), Code::kNotFound);
+}
+
 TEST_F(DoorkeeperTest, AGuestTellsNothingOfTheStore) {
   Enter(1, a_, "speech");
   EXPECT_EQ(door_.MaySay(1, wire::StoreHealth{.dataset = 1}).code(), Code::kPermissionDenied);

@@ -1,0 +1,102 @@
+#include "cache-node/rate_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace optcache::node {
+namespace {
+
+using coordination::DatasetDemand;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr wire::DatasetKey kKey = 5;
+
+class RateTableTest : public testing::Test {
+ protected:
+  // Requests of whole numbers; nothing of bytes.
+  bool Want(ClientId client, std::uint64_t requests, bool is_held_back = false,
+            wire::DatasetKey key = kKey) {
+    return table_.OnDemand(
+        client, "a/b",
+        {.dataset = key, .requests_milli = 1000 * requests, .requests_held_back = is_held_back});
+  }
+  void Share(double requests, double bytes = 0) {
+    table_.OnShares({{.dataset = "a/b", .requests = requests, .bytes = bytes}});
+  }
+  // Thousandths of requests, by client.
+  std::vector<std::uint64_t> Requests() const {
+    std::vector<std::uint64_t> all;
+    for (const RateTable::Told& told : table_.Divide())
+      all.push_back(told.share.requests_milli);
+    return all;
+  }
+
+  RateTable table_;
+};
+
+TEST_F(RateTableTest, AddsUpWhatItsSidecarsWant) {
+  EXPECT_THAT(table_.Report(), IsEmpty());
+  EXPECT_TRUE(Want(1, 12));
+  EXPECT_TRUE(Want(2, 7));
+  EXPECT_TRUE(table_.OnDemand(
+      3, "a/b",
+      {.dataset = kKey, .requests_milli = 99'000, .bytes = 4096, .requests_held_back = true}));
+  EXPECT_FALSE(Want(1, 13)) << "it has said so before";
+  EXPECT_THAT(table_.Report(),
+              ElementsAre(DatasetDemand{.dataset = "a/b",
+                                        .requests = {.askers = 2, .wanted = 20, .held_back = 1},
+                                        .bytes = {.askers = 3, .wanted = 4096}}));
+}
+
+TEST_F(RateTableTest, DividesWhatTheCoordinatorSays) {
+  Want(1, 10);
+  Want(2, 0, /*is_held_back=*/true);
+  EXPECT_THAT(table_.Divide(), IsEmpty()) << "nothing was said yet";
+  Share(100);
+  EXPECT_THAT(Requests(), ElementsAre(15'000, 85'000));
+  Want(3, 0, /*is_held_back=*/true);
+  EXPECT_THAT(Requests(), ElementsAre(13'333, 43'333, 43'333));
+  table_.OnShares({});
+  EXPECT_THAT(Requests(), ElementsAre(13'333, 43'333, 43'333)) << "as before";
+}
+
+TEST_F(RateTableTest, NamesTheManifestThatEachHas) {
+  Want(1, 0, /*is_held_back=*/true, 5);
+  Want(2, 0, /*is_held_back=*/true, 6);
+  Share(0, 1000);
+  const std::vector<RateTable::Told> told = table_.Divide();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].to, 1U);
+  EXPECT_EQ(told[0].share, (wire::StoreShare{.dataset = 5, .requests_milli = 0, .bytes = 500}));
+  EXPECT_EQ(told[1].to, 2U);
+  EXPECT_EQ(told[1].share, (wire::StoreShare{.dataset = 6, .requests_milli = 0, .bytes = 500}));
+}
+
+TEST_F(RateTableTest, WhoHasGoneWantsNothingMore) {
+  Want(1, 10);
+  Want(2, 0, /*is_held_back=*/true);
+  Share(100);
+  table_.OnClosed(1);
+  EXPECT_THAT(Requests(), ElementsAre(100'000));
+  table_.OnClosed(2);
+  EXPECT_THAT(table_.Report(), IsEmpty());
+  Want(3, 10);
+  EXPECT_THAT(table_.Divide(), IsEmpty()) << "the share is not this node's any more";
+}
+
+TEST_F(RateTableTest, NoShareIsSoSmallThatItSaysThatThereIsNoLimit) {
+  Want(1, 0, /*is_held_back=*/true);
+  Want(2, 0, /*is_held_back=*/true);
+  Share(0.0001);
+  EXPECT_THAT(Requests(), ElementsAre(1, 1));
+}
+
+TEST_F(RateTableTest, HasNoMoreDatasetsThanACluster) {
+  for (std::size_t i = 0; i < 2 * coordination::kMaxDatasets; ++i)
+    table_.OnDemand(1, "a/" + std::to_string(i), {.dataset = i});
+  EXPECT_EQ(table_.Report().size(), coordination::kMaxDatasets);
+}
+
+}  // namespace
+}  // namespace optcache::node
