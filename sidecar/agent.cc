@@ -163,6 +163,7 @@ void Agent::FetchManifests() {
 
 void Agent::Take(const ServedDataset& dataset) {
   store_.Add(dataset);
+  feeder_.OnDataset();
   feeder_.fetcher().CountFor(dataset.name());
   WarnOfLargeSamples(dataset);
 }

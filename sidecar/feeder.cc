@@ -15,6 +15,7 @@ Feeder::Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& op
       desk_(readers_, memory_, fetcher_, ports.clients, alarms),
       stager_(readers_, memory_, fetcher_, [this](HeldSample& sample) { desk_.OnEnded(sample); }),
       stores_(ports.node, ports.store, alarms),
+      rates_(ports.node, ports.store, alarms),
       savings_(ports.node, [this] { return desk_.SavedOfAll(); }, alarms) {
   if (!options.headspace) return;
   headspace_.emplace(*options.headspace, readers_, memory_.arena_capacity());
@@ -49,6 +50,7 @@ void Feeder::OnClientGone(ClientId client) {
 void Feeder::OnNodeUp() {
   readers_.OnNodeUp();
   stores_.OnNodeUp();
+  rates_.OnNodeUp();
   savings_.OnNodeUp();
 }
 

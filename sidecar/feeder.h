@@ -18,6 +18,7 @@
 #include "sidecar/fetcher.h"
 #include "sidecar/headspace_meter.h"
 #include "sidecar/ports.h"
+#include "sidecar/rate_watch.h"
 #include "sidecar/reader_table.h"
 #include "sidecar/sample_memory.h"
 #include "sidecar/savings_watch.h"
@@ -61,13 +62,18 @@ class Feeder final : public NodeListener {
   // Null if it is not measured.
   const HeadspaceMeter* headspace() const { return headspace_ ? &*headspace_ : nullptr; }
 
-  // From now on tells the node whether the stores answer, and what was saved.
+  // From now on tells the node whether the stores answer, what is wanted of them, and what was
+  // saved.
   void TellNode() {
     stores_.Start();
+    rates_.Start();
     savings_.Start();
   }
 
-  // What the node says goes to the fetcher.
+  // The store has one more.
+  void OnDataset() { rates_.OnDataset(); }
+
+  // What the node says goes to the fetcher, but for shares of stores.
   void OnNodeUp() override;
   void OnNodeLost() override;
   void OnAnswer(std::uint32_t request, const wire::SampleReply& reply) override;
@@ -75,6 +81,7 @@ class Feeder final : public NodeListener {
                            ByteCount length) override;
   void OnPayload(std::uint32_t request, const wire::SampleReply& reply,
                  const Status& status) override;
+  void OnShare(const wire::StoreShare& share) override { rates_.OnShare(share); }
   Fetcher& fetcher() { return fetcher_; }
 
   // All loaders have ended, and what was saved in all: told to the node, for a stop.
@@ -99,6 +106,7 @@ class Feeder final : public NodeListener {
   BatchDesk desk_;
   Stager stager_;
   StoreWatch stores_;
+  RateWatch rates_;
   SavingsWatch savings_;
 };
 

@@ -89,13 +89,14 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
                  "with keys that this process has from its environment, its machine or its "
                  "ServiceAccount. Use it for a Dataset of another namespace")
       ->type_name("NAME");
-  app.add_option("--requests-per-second", flags.request_rates,
-                 "Send at most N requests a second to the store of the dataset NAME; by default "
-                 "there is no limit")
+  app.add_option(
+         "--requests-per-second", flags.request_rates,
+         "Send at most N requests a second to the store of the dataset NAME. All sidecars of "
+         "the dataset share them, as the coordinator says; by default there is no limit")
       ->type_name("NAME=N");
   app.add_option("--bytes-per-second", flags.byte_rates,
-                 "Read at most this many bytes a second from the store of the dataset NAME, for "
-                 "example images=50Mi; by default there is no limit")
+                 "Read at most this many bytes a second from the store of the dataset NAME, shared "
+                 "likewise, for example images=50Mi; by default there is no limit")
       ->type_name("NAME=BYTES");
   app.add_option("--patience", flags.patiences,
                  "Retry reads of the dataset NAME for this long while its store is away, for "

@@ -42,6 +42,8 @@ class NodeLink::Handler final : public net::ConnectionHandler {
       listener_->OnAnswer(request_id, *reply);
     } else if (const auto* stored = std::get_if<wire::StoreReply>(&message)) {
       listener_->OnStored(*stored);
+    } else if (const auto* share = std::get_if<wire::StoreShare>(&message)) {
+      listener_->OnShare(*share);
     }
   }
 

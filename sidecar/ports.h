@@ -84,6 +84,26 @@ class NodeListener {
                          const Status& status) = 0;
   // What became of a Put.
   virtual void OnStored(const wire::StoreReply& /*reply*/) {}
+  // What may be asked of a store from now on.
+  virtual void OnShare(const wire::StoreShare& /*share*/) {}
+};
+
+// Of a store, in a second. 0: no limit.
+struct StoreRate {
+  double requests = 0;
+  double bytes = 0;
+  friend bool operator==(const StoreRate&, const StoreRate&) = default;
+};
+
+// What was asked so far of the store of a dataset.
+struct StoreUse {
+  wire::DatasetKey dataset = 0;
+  StoreRate most;  // that this process may ask
+  std::uint64_t requests = 0;
+  ByteCount bytes = 0;
+  // Each rises, at every look, while reads wait for that rate and for nothing else.
+  std::uint64_t held_by_requests = 0;
+  std::uint64_t held_by_bytes = 0;
 };
 
 // The object stores behind the datasets.
@@ -120,6 +140,11 @@ class StorePort {
 
   // Of each dataset, whether its store answers.
   virtual std::vector<wire::StoreHealth> Health() const { return {}; }
+
+  // Of each dataset, what of its store was used.
+  virtual std::vector<StoreUse> Uses() const { return {}; }
+  // From now on at most this, and never more than StoreUse::most; 0: that.
+  virtual void SetRates(wire::DatasetKey /*dataset*/, const StoreRate& /*rates*/) {}
 };
 
 // What a rank reads in one pass.

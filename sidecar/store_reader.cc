@@ -151,6 +151,30 @@ std::vector<wire::StoreHealth> StoreReader::Health() const {
   return all;
 }
 
+std::vector<StoreUse> StoreReader::Uses() const {
+  std::vector<StoreUse> all;
+  all.reserve(datasets_.size());
+  for (const auto& [_, entry] : datasets_) {
+    const storage::RateUse use = entry.dataset.store().Rates();
+    all.push_back(
+        {.dataset = entry.dataset.key(),
+         .most = {.requests = use.most.requests_per_second, .bytes = use.most.bytes_per_second},
+         .requests = use.requests,
+         .bytes = use.bytes,
+         .held_by_requests = use.held_by_requests,
+         .held_by_bytes = use.held_by_bytes});
+  }
+  return all;
+}
+
+void StoreReader::SetRates(wire::DatasetKey dataset, const StoreRate& rates) {
+  for (const auto& [_, entry] : datasets_) {
+    if (entry.dataset.key() != dataset) continue;
+    entry.dataset.store().SetRates(
+        {.requests_per_second = rates.requests, .bytes_per_second = rates.bytes});
+  }
+}
+
 void StoreReader::VisitCounters(const CounterVisitor& visitor) const {
   for (const auto& [_, entry] : datasets_) {
     const MetricLabels labels = {{"dataset", entry.dataset.name()}};
@@ -158,6 +182,12 @@ void StoreReader::VisitCounters(const CounterVisitor& visitor) const {
             static_cast<double>(entry.traffic->requests));
     visitor(MetricKind::kCounter, "optcache_store_received_bytes_total", labels,
             static_cast<double>(entry.traffic->arrived));
+    const storage::StoreRates rates = entry.dataset.store().Rates().in_force;
+    if (rates.requests_per_second > 0)
+      visitor(MetricKind::kGauge, "optcache_store_share_requests", labels,
+              rates.requests_per_second);
+    if (rates.bytes_per_second > 0)
+      visitor(MetricKind::kGauge, "optcache_store_share_bytes", labels, rates.bytes_per_second);
     if (!entry.dataset.manifest().has_digests()) continue;
     visitor(MetricKind::kCounter, "optcache_store_digest_mismatches_total", labels,
             static_cast<double>(entry.mismatches));

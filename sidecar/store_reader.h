@@ -44,6 +44,8 @@ class StoreReader final : public StorePort {
   }
   std::vector<std::string> Waits() const override;
   std::vector<wire::StoreHealth> Health() const override;
+  std::vector<StoreUse> Uses() const override;
+  void SetRates(wire::DatasetKey dataset, const StoreRate& rates) override;
 
   void VisitCounters(const CounterVisitor& visitor) const;
 

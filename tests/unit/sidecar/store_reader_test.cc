@@ -153,6 +153,35 @@ TEST_F(StoreReaderTest, ReadsASampleAndItsChecksum) {
   EXPECT_EQ(reader_.Requests(*dataset_), 1U);
 }
 
+TEST_F(StoreReaderTest, ItsStoresKeepToTheRatesThatItIsTold) {
+  const auto limited = ServedDataset::Open({.name = "limited",
+                                            .manifest_file = dir_.Join("manifest"),
+                                            .store_uri = dir_.Join("data"),
+                                            .rates = {.requests_per_second = 50}});
+  ASSERT_TRUE(limited.has_value()) << limited.error().ToString();
+  reader_.Add(**limited);
+  const auto share = [this] {
+    std::vector<double> found;
+    reader_.VisitCounters(
+        [&](MetricKind, std::string_view name, const MetricLabels&, double value) {
+          if (name.starts_with("optcache_store_share_")) found.push_back(value);
+        });
+    return found;
+  };
+  EXPECT_EQ(share(), std::vector<double>{50}) << "of the dataset that has a limit, and of requests";
+  reader_.SetRates((*limited)->key(), {.requests = 12.5, .bytes = 7});
+  EXPECT_EQ(share(), std::vector<double>{12.5});
+  ASSERT_TRUE(Read(1, memory_.AllocateInArena(dataset_->SizeOf(1))).has_value());
+  const std::vector<StoreUse> uses = reader_.Uses();
+  ASSERT_EQ(uses.size(), 2U);
+  for (const StoreUse& use : uses) {
+    const bool is_limited = use.dataset == (*limited)->key();
+    EXPECT_EQ(use.most, (is_limited ? StoreRate{.requests = 50} : StoreRate{}));
+    EXPECT_EQ(use.requests, is_limited ? 0U : 1U);
+    EXPECT_EQ(use.bytes, is_limited ? 0U : 10U);
+  }
+}
+
 TEST_F(StoreReaderTest, NamesTheObjectThatIsMissing) {
   std::filesystem::remove(dir_.Join("data/a.bin"));
   const auto crc = Read(0, memory_.AllocateInArena(dataset_->SizeOf(0)));
