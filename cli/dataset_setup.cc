@@ -239,7 +239,9 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
                 .retention = ToCoordination(plan.retention),
                 .objective = plan.objective == config::Objective::kBytes
                                  ? coordination::Objective::kBytes
-                                 : coordination::Objective::kRequests};
+                                 : coordination::Objective::kRequests,
+                .limits = {.requests = static_cast<double>(dataset.limits.requests_per_second),
+                           .bytes = static_cast<double>(dataset.limits.bytes_per_second)}};
   for (SampleId id = 0; id < manifest->samples(); ++id)
     ready.largest = std::max(ready.largest, manifest->Size(id));
   ready.order = OrderOf(plan, ready.spec.samples);

@@ -23,8 +23,8 @@ struct ReadyDataset {
   std::shared_ptr<const std::string> manifest;  // the file's bytes
   std::string store;                            // address: an absolute path or a URL
   std::string keys_folder;                      // absolute; empty: none
-  config::Limits limits;                        // of each process that reads it
-  Duration patience = dataset::kPatience;       // likewise
+  config::Limits limits;                        // of all sidecars together, of others each
+  Duration patience = dataset::kPatience;       // of each process
   dataset::StorePrice price;                    // of the store
   ByteCount largest = 0;                        // bytes of its largest sample
   std::string order;               // recipe of the plan's first job, for a warm-up; empty: none

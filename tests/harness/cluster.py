@@ -35,7 +35,7 @@ spec:
   format: {format}
   verify: {verify}
   cache: {{capacity: "{capacity}", tiers: {tiers}}}
-{cost}---
+{cost}{limits}---
 apiVersion: optcache.io/v1alpha1
 kind: CachePlan
 metadata: {{name: {dataset}}}
@@ -78,6 +78,7 @@ class ClusterOptions:
     keys: Path | None = None  # folder with those of the store
     patience: str = "10m"  # with the store
     cost: str = ""  # what is written as spec.cost
+    limits: str = ""  # what is written as spec.limits
     allowed: Sequence[int] = ()  # users beside the one of `optcache up`
     user: int | None = None  # of `optcache up`; none: that of this process
 
@@ -112,6 +113,7 @@ class Cluster:
                 * (options.budget.memory + options.budget.disk * 9 // 10),
                 tiers="[Memory, Disk]" if options.disk else "[Memory]",
                 cost=f"  cost: {options.cost}\n" if options.cost else "",
+                limits=f"  limits: {options.limits}\n" if options.limits else "",
                 retention=retention,
             )
         )

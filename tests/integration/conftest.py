@@ -128,6 +128,7 @@ def start_cache(
             disk: Path | None = None,
             disk_share: float = 0.0,
             cost: str = "",
+            limits: str = "",
         ) -> Cluster:
             options = ClusterOptions(
                 programs=programs,
@@ -144,6 +145,7 @@ def start_cache(
                 sockets=tmp_path,
                 disk=disk,
                 cost=cost,
+                limits=limits,
             )
             return running.enter_context(Cluster(options, retention, tmp_path))
 

@@ -272,7 +272,9 @@ coordination::DatasetSpec SpecOf(const ClusterDataset& dataset, const Placed& pl
       .placed = placed.members,
       .shares = placed.shares,
       .revision = dataset.revision,
-      .jobs = api::RecipesOf(dataset.plan.jobs)};
+      .jobs = api::RecipesOf(dataset.plan.jobs),
+      .limits = {.requests = static_cast<double>(dataset.spec.limits.requests_per_second),
+                 .bytes = static_cast<double>(dataset.spec.limits.bytes_per_second)}};
   if (placed.on_disk > 0) spec.with_disk = dataset.spec.capacity.Of(dataset.status.bytes);
   for (const std::string& ns : dataset.spec.access) {
     if (ns != dataset.ns) spec.namespaces.push_back(ns);

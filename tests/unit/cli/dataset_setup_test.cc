@@ -48,6 +48,7 @@ TEST_F(DatasetSetupTest, IndexesTheSource) {
   Write("data/x/a.jpg", "12345");
   Write("data/x/b.jpg", "123");
   plan_.retention = config::Retention::kPin;
+  dataset_.limits = {.requests_per_second = 200};
   const auto ready = SetUpNow();
   ASSERT_TRUE(ready) << ready.error().ToString();
   EXPECT_EQ(ready->spec.name, "default/images");
@@ -55,6 +56,7 @@ TEST_F(DatasetSetupTest, IndexesTheSource) {
   EXPECT_EQ(ready->spec.bytes, 8U);
   EXPECT_EQ(ready->spec.capacity, 4U);
   EXPECT_EQ(ready->spec.retention, coordination::Retention::kPin);
+  EXPECT_EQ(ready->spec.limits, coordination::StoreLimits{.requests = 200});
   EXPECT_EQ(ready->store, folder_ + "/data");
   EXPECT_EQ(ReadFile(ready->manifest_file, 1_MiB), *ready->manifest);
 }

@@ -55,6 +55,13 @@ TEST_F(ClusterPlanTest, TellsTheCoordinatorWhatToServe) {
   EXPECT_EQ(plan.placed.at(kName).members, std::vector<std::string>{"pod-a"});
 }
 
+TEST_F(ClusterPlanTest, TellsTheCoordinatorWhatTheSourceMayBeAsked) {
+  AddMember("pod-a", "a");
+  datasets_[0].spec.limits = {.requests_per_second = 200, .bytes_per_second = 50_MiB};
+  EXPECT_EQ(PlanCluster(Observe()).specs[0].limits,
+            (coordination::StoreLimits{.requests = 200, .bytes = 50.0 * (1 << 20)}));
+}
+
 TEST_F(ClusterPlanTest, ADatasetWithTierDiskGetsWhatMemoryDoesNotGive) {
   AddMember("pod-a", "a");
   status_.members[0].capacity = 200;
