@@ -13,6 +13,11 @@ std::uint64_t Whole(double rate) {
   return static_cast<std::uint64_t>(std::ceil(rate));
 }
 
+// 0: no limit is divided.
+double AtLeastFirst(double share, double most) {
+  return share > 0 ? std::max(share, most * RateWatch::kFirstShare) : 0;
+}
+
 }  // namespace
 
 void RateWatch::Start() {
@@ -53,6 +58,12 @@ void RateWatch::Look() {
       watched.waits = false;
       store_.SetRates(use.dataset, {});
     }
+    if (watched.heard && now - *watched.heard >= kSilentFor) {
+      watched.heard.reset();
+      store_.SetRates(use.dataset,
+                      {.requests = AtLeastFirst(watched.share.requests, use.most.requests),
+                       .bytes = AtLeastFirst(watched.share.bytes, use.most.bytes)});
+    }
     Tell(use.dataset, watched);
   }
 }
@@ -71,9 +82,12 @@ void RateWatch::Tell(wire::DatasetKey dataset, const Watched& watched) {
 void RateWatch::OnShare(const wire::StoreShare& share) {
   const auto found = datasets_.find(share.dataset);
   if (found == datasets_.end()) return;
-  found->second.waits = false;
-  store_.SetRates(share.dataset, {.requests = static_cast<double>(share.requests_milli) / kMilli,
-                                  .bytes = static_cast<double>(share.bytes)});
+  Watched& watched = found->second;
+  watched.waits = false;
+  watched.heard = alarms_.Now();
+  watched.share = {.requests = static_cast<double>(share.requests_milli) / kMilli,
+                   .bytes = static_cast<double>(share.bytes)};
+  store_.SetRates(share.dataset, watched.share);
 }
 
 }  // namespace optcache::sidecar

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "base/clock.h"
 #include "sidecar/alarms.h"
@@ -14,13 +15,16 @@
 namespace optcache::sidecar {
 
 // Before the first word of the node a dataset has a small part of its limit: others read it, too,
-// perhaps. If none comes, the limit is this sidecar's alone. A share stays until the next word.
-// Not thread-safe: belongs to the event loop's thread.
+// perhaps. If none comes, the limit is this sidecar's alone. A share stays until the next word;
+// where none comes for long, what is less than the small part becomes that, since a sidecar that
+// had what it needed from the node has to read all of it from the store now. Not thread-safe:
+// belongs to the event loop's thread.
 class RateWatch {
  public:
   static constexpr Duration kLookEvery = std::chrono::seconds(1);
   static constexpr Duration kFirstWordWithin = std::chrono::seconds(5);
   static constexpr double kFirstShare = 0.1;
+  static constexpr Duration kSilentFor = std::chrono::seconds(30);
   // Is wanted beyond what is used, so that reads that become more are not held back at once.
   static constexpr double kHeadroom = 1.25;
 
@@ -46,6 +50,9 @@ class RateWatch {
     MonotonicTime since{};
     MonotonicTime measured_at{};
     bool waits = true;  // for the first word, or until that is over
+    // The last word, until the node has been silent for long.
+    std::optional<MonotonicTime> heard;
+    StoreRate share;
     Rate requests;
     Rate bytes;
   };

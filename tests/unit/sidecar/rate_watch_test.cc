@@ -92,7 +92,7 @@ TEST_F(RateWatchTest, BeginsWithASmallPartUntilTheFirstWord) {
   EXPECT_EQ(store_.set[1], kFirst);
   watch_.OnShare({.dataset = 1, .requests_milli = 12'500, .bytes = 777});
   EXPECT_EQ(store_.set[1], (StoreRate{.requests = 12.5, .bytes = 777}));
-  Pass(seconds(60));
+  Pass(seconds(20));
   EXPECT_EQ(store_.set[1], (StoreRate{.requests = 12.5, .bytes = 777})) << "until the next word";
   watch_.OnShare({.dataset = 1});
   EXPECT_EQ(store_.set[1], StoreRate{}) << "no limit is divided any more: its own holds";
@@ -112,12 +112,35 @@ TEST_F(RateWatchTest, KeepsItsShareWhenTheNodeHasGoneAndTellsItWhenItIsBack) {
   watch_.Start();
   watch_.OnShare({.dataset = 1, .requests_milli = 5000, .bytes = 100});
   node_.up = false;
-  Pass(seconds(30));
+  Pass(RateWatch::kSilentFor - milliseconds(500));
   EXPECT_EQ(store_.set[1], (StoreRate{.requests = 5, .bytes = 100}));
   const std::size_t told = node_.All<StoreDemand>().size();
   node_.up = true;
   watch_.OnNodeUp();
   EXPECT_EQ(node_.All<StoreDemand>().size(), told + 1);
+}
+
+// What it had from the node it has to read from the store now.
+TEST_F(RateWatchTest, HasTheSmallPartAtLeastWhenTheNodeHasBeenSilentForLong) {
+  watch_.Start();
+  watch_.OnShare({.dataset = 1, .requests_milli = 5000, .bytes = 40'000'000});
+  node_.up = false;
+  Pass(RateWatch::kSilentFor + seconds(1));
+  EXPECT_EQ(store_.set[1], (StoreRate{.requests = kFirst.requests, .bytes = 4e7}))
+      << "and all of a share that is larger";
+  store_.set.clear();
+  Pass(seconds(60));
+  EXPECT_THAT(store_.set, IsEmpty()) << "once";
+  node_.up = true;
+  watch_.OnShare({.dataset = 1, .requests_milli = 7000, .bytes = 100});
+  EXPECT_EQ(store_.set[1], (StoreRate{.requests = 7, .bytes = 100})) << "the next word holds";
+}
+
+TEST_F(RateWatchTest, AWordThatNoLimitIsDividedHoldsWhenTheNodeHasGone) {
+  watch_.Start();
+  watch_.OnShare({.dataset = 1, .requests_milli = 0, .bytes = 100});
+  Pass(RateWatch::kSilentFor + seconds(1));
+  EXPECT_EQ(store_.set[1], (StoreRate{.requests = 0, .bytes = kFirst.bytes}));
 }
 
 TEST_F(RateWatchTest, ADatasetThatComesLaterBeginsAtOnce) {
