@@ -8,12 +8,18 @@ namespace optcache::coordination {
 void RateBook::Divide(double limit, Rate Entry::* rate, Dataset& dataset) {
   std::vector<RateDemand> demands;
   demands.reserve(dataset.members.size());
-  for (const auto& [_, entry] : dataset.members)
+  double sidecars = 0;
+  for (const auto& [_, entry] : dataset.members) {
     demands.push_back((entry.*rate).demand);
+    sidecars += SidecarsOf(demands.back());
+  }
   const std::vector<double> shares = ShareRate(limit, demands);
   std::size_t i = 0;
-  for (auto& [_, entry] : dataset.members)
-    (entry.*rate).due = shares[i++];
+  for (auto& [_, entry] : dataset.members) {
+    Rate& its = entry.*rate;
+    its.due = shares[i++];
+    its.floor = sidecars > 0 ? limit * kReservedShare * SidecarsOf(its.demand) / sidecars : 0;
+  }
 }
 
 void RateBook::Divide(Dataset& dataset, MonotonicTime now) {
@@ -32,14 +38,14 @@ void RateBook::Leave(MemberId member, Dataset& dataset) {
   if (dataset.members.erase(member) > 0) dataset.is_due = true;
 }
 
-// Less at once, more as far as the others leave it.
+// Less at once, more as far as the others leave it; its part of the reserve in any case.
 double RateBook::Tell(double limit, double& told_to_all, Rate& rate) {
   const double free = std::max(limit - (told_to_all - rate.told), 0.0);
   const double next =
       rate.due <= rate.told ? rate.due : std::max(rate.told, std::min(rate.due, free));
   told_to_all += next - rate.told;
   rate.told = next;
-  return next;
+  return std::max(next, rate.floor);
 }
 
 std::vector<DatasetShare> RateBook::Answer(MemberId member,
@@ -63,13 +69,9 @@ std::vector<DatasetShare> RateBook::Answer(MemberId member,
     dataset.limits = *limits;
     if (dataset.is_due || now - dataset.divided_at >= kDivideEvery) Divide(dataset, now);
     if (*limits != StoreLimits{} && now - *first_report_ < kFirstShares) continue;
-    const DatasetShare share = {
-        .dataset = demand.dataset,
-        .requests = Tell(limits->requests, dataset.told.requests, entry.requests),
-        .bytes = Tell(limits->bytes, dataset.told.bytes, entry.bytes)};
-    const bool waits =
-        (limits->requests > 0 && share.requests <= 0) || (limits->bytes > 0 && share.bytes <= 0);
-    if (!waits) shares.push_back(share);
+    shares.push_back({.dataset = demand.dataset,
+                      .requests = Tell(limits->requests, dataset.told.requests, entry.requests),
+                      .bytes = Tell(limits->bytes, dataset.told.bytes, entry.bytes)});
   }
   std::erase_if(datasets_, [](const auto& item) { return item.second.members.empty(); });
   return shares;

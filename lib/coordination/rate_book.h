@@ -14,9 +14,10 @@
 
 namespace optcache::coordination {
 
-// What nodes have been told of a Dataset is never more than its limits together: a node that is due
-// more gets it when others have been told less. Only while a limit has just been lowered is it
-// more. Not thread-safe: a value with one owner.
+// A node that is due more gets it when others have been told less, but its part of the reserve
+// (kReservedShare) at once, so that its sidecars can begin. So what nodes have been told of a
+// Dataset is not more than its limits together and the reserve, except for the moment after a limit
+// was lowered or sidecars came. Not thread-safe: a value with one owner.
 class RateBook {
  public:
   // After the first report: those who read have said so by then.
@@ -37,7 +38,8 @@ class RateBook {
   struct Rate {
     RateDemand demand;
     double due = 0;
-    double told = 0;
+    double floor = 0;  // its part of the reserve
+    double told = 0;   // of the limit, which may be less than that
   };
   struct Entry {
     Rate requests;

@@ -41,7 +41,7 @@ std::vector<double> ShareRate(double limit, std::span<const RateDemand> demands)
   std::vector<double> shares(demands.size(), 0.0);
   double sidecars = 0;
   for (const RateDemand& demand : demands)
-    sidecars += static_cast<double>(demand.askers) + static_cast<double>(demand.held_back);
+    sidecars += SidecarsOf(demand);
   if (sidecars == 0 || limit <= 0) return shares;
   double left = limit;
   double waiting = sidecars;
@@ -51,11 +51,8 @@ std::vector<double> ShareRate(double limit, std::span<const RateDemand> demands)
     left = std::max(left - share, 0.0);
     waiting -= claim.sidecars;
   }
-  for (std::size_t i = 0; i < demands.size(); ++i) {  // nothing, if one is held back
-    const double of_demand =
-        static_cast<double>(demands[i].askers) + static_cast<double>(demands[i].held_back);
-    shares[i] += left * of_demand / sidecars;
-  }
+  for (std::size_t i = 0; i < demands.size(); ++i)  // nothing, if one is held back
+    shares[i] += left * SidecarsOf(demands[i]) / sidecars;
   return shares;
 }
 

@@ -23,6 +23,10 @@ struct RateDemand {
   friend bool operator==(const RateDemand&, const RateDemand&) = default;
 };
 
+inline double SidecarsOf(const RateDemand& demand) {
+  return static_cast<double>(demand.askers) + static_cast<double>(demand.held_back);
+}
+
 // Of the limit, in equal parts to all that ask, beyond what each wants: so one that has asked for
 // nothing can begin.
 inline constexpr double kReservedShare = 0.1;

@@ -56,7 +56,7 @@ TEST_F(RateBookTest, TellsNothingBeforeAllHaveReported) {
 TEST_F(RateBookTest, OneThatComesGetsItsPartWhenTheOtherHasBeenToldLess) {
   Begin();
   EXPECT_EQ(Requests(1, kHeldBack), 100);
-  EXPECT_EQ(Requests(2, kHeldBack), -1) << "the other has all of it yet";
+  EXPECT_EQ(Requests(2, kHeldBack), 5) << "the other has all of it yet: a tenth for both";
   clock_.Advance(seconds(1));
   EXPECT_EQ(Requests(1, kHeldBack), 50);
   EXPECT_EQ(Requests(2, kHeldBack), 50);
@@ -122,8 +122,35 @@ TEST_F(RateBookTest, ALimitThatIsLoweredOrTakenAwayHoldsWithTheNextAnswer) {
   EXPECT_EQ(Requests(2, kHeldBack), 40);
 }
 
-// Whoever reports in whatever order: what members have been told is never more than the limit.
-TEST_F(RateBookTest, NeverTellsMoreThanTheLimitInAll) {
+TEST_F(RateBookTest, AsLongAsAMemberThatHasGoneKeepsAllOthersCanBegin) {
+  Begin();
+  EXPECT_EQ(Requests(1, kHeldBack), 100);
+  const RateDemand of_second{.askers = 1, .held_back = 2};
+  const RateDemand of_third{.held_back = 4};
+  Requests(2, of_second);
+  Requests(3, of_third);
+  for (int second = 0; second < 30; ++second) {
+    EXPECT_NEAR(Requests(2, of_second), 100 * 0.1 * 3 / 8, 1e-9) << second;
+    EXPECT_NEAR(Requests(3, of_third), 100 * 0.1 * 4 / 8, 1e-9) << second;
+    clock_.Advance(seconds(1));
+  }
+  book_.Forget(1);
+  EXPECT_GT(Requests(3, of_third), 60);
+}
+
+TEST_F(RateBookTest, TheReserveIsOfEachRate) {
+  limits_["a/b"] = {.requests = 100, .bytes = 1000};
+  Begin();
+  const std::vector<DatasetDemand> both = {
+      {.dataset = "a/b", .requests = kHeldBack, .bytes = kHeldBack}};
+  Answer(1, both);
+  EXPECT_THAT(Answer(2, both),
+              ElementsAre(DatasetShare{.dataset = "a/b", .requests = 5, .bytes = 50}));
+}
+
+// Whoever reports in whatever order: what members have been told is never more than the limit, but
+// for parts of the reserve, of which none is more than a tenth; and nobody waits without any.
+TEST_F(RateBookTest, NeverTellsMoreThanTheLimitAndTheReserve) {
   const std::uint64_t seed = TestSeed(613);
   SCOPED_TRACE(testing::Message() << "TEST_SEED=" << seed);
   Random random(seed);
@@ -140,12 +167,22 @@ TEST_F(RateBookTest, NeverTellsMoreThanTheLimitInAll) {
     RateDemand demand{.askers = static_cast<std::uint32_t>(1 + random.Below(3)),
                       .held_back = static_cast<std::uint32_t>(random.Below(3))};
     demand.wanted = random.Unit() * 60 * demand.askers;
-    if (const double share = Requests(member, demand); share >= 0) told[member] = share;
+    told[member] = Requests(member, demand);
+    ASSERT_GE(told[member], 100 * kReservedShare / (6 * 5)) << "step " << step;
     double all = 0;
     for (const auto& [_, share] : told)
-      all += share;
+      all += share > 100 * kReservedShare ? share : 0;
     ASSERT_LE(all, 100 + 1e-6) << "step " << step;
   }
+  double all = 0;
+  for (const auto& [member, _] : told)  // from now on nothing changes
+    Requests(member, kHeldBack);
+  for (auto& [member, share] : told) {
+    clock_.Advance(RateBook::kDivideEvery);
+    share = Requests(member, kHeldBack);
+    all += share;
+  }
+  EXPECT_LE(all, 100 * (1 + kReservedShare) + 1e-6);
 }
 
 }  // namespace
