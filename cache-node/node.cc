@@ -275,8 +275,15 @@ void Node::TakeSavings(ClientId client, const wire::Savings& savings) {
 
 void Node::TakeDemand(ClientId client, const wire::StoreDemand& demand) {
   const auto* known = FindDataset(state_, demand.dataset);
-  const bool is_new = known != nullptr && rates_.OnDemand(client, known->name, demand);
+  const bool is_new =
+      known != nullptr && rates_.OnDemand(client, PodOf(client), known->name, demand);
   if (is_new) TellShares();
+}
+
+// The uid of the pod at the other end; empty: that is not known.
+std::string Node::PodOf(ClientId client) const {
+  const Caller* const caller = cluster_ ? cluster_->doorkeeper().Find(client) : nullptr;
+  return caller == nullptr ? std::string() : caller->pod_uid;
 }
 
 void Node::TellShares() {

@@ -119,6 +119,7 @@ class Node final : public Effects {
   void TakeSavings(ClientId client, const wire::Savings& savings);
   void TakeDemand(ClientId client, const wire::StoreDemand& demand);
   void TellShares();
+  std::string PodOf(ClientId client) const;
   void TakeTrace(ClientId client, const wire::StreamTrace& part);
   // Announcements by the state in force, tokens by the time.
   void LookAtVisitors();

@@ -10,11 +10,6 @@ using coordination::RateDemand;
 
 constexpr double kMilli = 1000;
 
-RateDemand DemandOf(double wanted, bool is_held_back) {
-  if (is_held_back) return {.held_back = 1};
-  return {.askers = 1, .wanted = wanted};
-}
-
 void AddTo(RateDemand& sum, const RateDemand& one) {
   sum.askers += one.askers;
   sum.wanted += one.wanted;
@@ -22,37 +17,40 @@ void AddTo(RateDemand& sum, const RateDemand& one) {
 }
 
 // In parts of which a message has `parts` for one. Rounded down, but 0 would say that there is no
-// limit.
-std::uint64_t WholeParts(double rate, double parts) {
+// limit, which is so where the `limit` is 0.
+std::uint64_t WholeParts(double rate, double limit, double parts) {
   constexpr double kMost = 0x1p63;
+  if (limit <= 0) return 0;
   return std::max<std::uint64_t>(static_cast<std::uint64_t>(std::min(rate * parts, kMost)), 1);
-}
-
-// `limit` 0: there is none.
-std::vector<std::uint64_t> SharesOf(double limit, const std::vector<RateDemand>& demands,
-                                    double parts) {
-  std::vector<std::uint64_t> shares(demands.size(), 0);
-  if (limit <= 0) return shares;
-  std::ranges::transform(coordination::ShareRate(limit, demands), shares.begin(),
-                         [parts](double share) { return WholeParts(share, parts); });
-  return shares;
 }
 
 }  // namespace
 
-bool RateTable::OnDemand(ClientId from, const std::string& dataset,
-                         const wire::StoreDemand& demand) {
-  if (!datasets_.contains(dataset) && datasets_.size() >= coordination::kMaxDatasets) return false;
-  const Demand now = {.requests = DemandOf(static_cast<double>(demand.requests_milli) / kMilli,
-                                           demand.requests_held_back),
-                      .bytes = DemandOf(static_cast<double>(demand.bytes), demand.bytes_held_back)};
-  return datasets_[dataset].askers.insert_or_assign({from, demand.dataset}, now).second;
+RateDemand RateTable::DemandOf(const Rate& rate) {
+  if (rate.is_held_back || rate.wanted > kMostWanted * rate.told) return {.held_back = 1};
+  return {.askers = 1, .wanted = rate.wanted};
 }
 
-// What the coordinator has said of a Dataset is forgotten with the last that asks for it.
+bool RateTable::OnDemand(ClientId from, const std::string& pod, const std::string& dataset,
+                         const wire::StoreDemand& demand) {
+  if (!datasets_.contains(dataset) && datasets_.size() >= coordination::kMaxDatasets) return false;
+  const AskerId id(pod, pod.empty() ? from : 0);
+  const auto [at, is_new] = datasets_[dataset].askers.try_emplace(id);
+  Asker& asker = at->second;
+  asker.client = from;
+  asker.key = demand.dataset;
+  asker.requests.wanted = static_cast<double>(demand.requests_milli) / kMilli;
+  asker.requests.is_held_back = demand.requests_held_back;
+  asker.bytes.wanted = static_cast<double>(demand.bytes);
+  asker.bytes.is_held_back = demand.bytes_held_back;
+  return is_new;
+}
+
+// What the coordinator has said of a Dataset is forgotten with the last that asks for it. A pod
+// with another connection says what it wants within a second.
 void RateTable::OnClosed(ClientId from) {
   for (auto& [_, dataset] : datasets_)
-    std::erase_if(dataset.askers, [from](const auto& one) { return one.first.first == from; });
+    std::erase_if(dataset.askers, [from](const auto& one) { return one.second.client == from; });
   std::erase_if(datasets_, [](const auto& one) { return one.second.askers.empty(); });
 }
 
@@ -61,9 +59,9 @@ std::vector<coordination::DatasetDemand> RateTable::Report() const {
   for (const auto& [name, dataset] : datasets_) {
     coordination::DatasetDemand& sum = all.emplace_back();
     sum.dataset = name;
-    for (const auto& [_, demand] : dataset.askers) {
-      AddTo(sum.requests, demand.requests);
-      AddTo(sum.bytes, demand.bytes);
+    for (const auto& [_, asker] : dataset.askers) {
+      AddTo(sum.requests, DemandOf(asker.requests));
+      AddTo(sum.bytes, DemandOf(asker.bytes));
     }
   }
   return all;
@@ -76,25 +74,30 @@ void RateTable::OnShares(const std::vector<coordination::DatasetShare>& shares) 
   }
 }
 
-std::vector<RateTable::Told> RateTable::Divide() const {
+void RateTable::Divide(double limit, Rate Asker::* rate, Dataset& dataset) {
+  std::vector<RateDemand> demands;
+  demands.reserve(dataset.askers.size());
+  for (const auto& [_, asker] : dataset.askers)
+    demands.push_back(DemandOf(asker.*rate));
+  const std::vector<double> shares = coordination::ShareRate(limit, demands);
+  std::size_t i = 0;
+  for (auto& [_, asker] : dataset.askers)
+    (asker.*rate).told = shares[i++];
+}
+
+std::vector<RateTable::Told> RateTable::Divide() {
   std::vector<Told> told;
-  for (const auto& [_, dataset] : datasets_) {
+  for (auto& [name, dataset] : datasets_) {
     if (!dataset.share) continue;
-    std::vector<RateDemand> requests;
-    std::vector<RateDemand> bytes;
-    for (const auto& [asker, demand] : dataset.askers) {
-      requests.push_back(demand.requests);
-      bytes.push_back(demand.bytes);
-    }
-    const auto of_requests = SharesOf(dataset.share->requests, requests, kMilli);
-    const auto of_bytes = SharesOf(dataset.share->bytes, bytes, 1);
-    std::size_t i = 0;
-    for (const auto& [asker, demand] : dataset.askers) {
+    const coordination::DatasetShare& share = *dataset.share;
+    Divide(share.requests, &Asker::requests, dataset);
+    Divide(share.bytes, &Asker::bytes, dataset);
+    for (const auto& [_, asker] : dataset.askers) {
       told.push_back(
-          {.to = asker.first,
-           .share = {
-               .dataset = asker.second, .requests_milli = of_requests[i], .bytes = of_bytes[i]}});
-      ++i;
+          {.to = asker.client,
+           .share = {.dataset = asker.key,
+                     .requests_milli = WholeParts(asker.requests.told, share.requests, kMilli),
+                     .bytes = WholeParts(asker.bytes.told, share.bytes, 1)}});
     }
   }
   return told;

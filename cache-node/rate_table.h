@@ -18,10 +18,16 @@ namespace optcache::node {
 // Not thread-safe: the event loop owns it.
 class RateTable {
  public:
-  // `dataset` is the name behind the message's key. True if nothing was heard of it from this
-  // client before, so that the shares of the others change. Ignored beyond
-  // coordination::kMaxDatasets.
-  bool OnDemand(ClientId from, const std::string& dataset, const wire::StoreDemand& demand);
+  // More than this many times what it was last told no sidecar can have used for long. What says so
+  // is taken for held back: a number that is made up would be a part of what its node reports.
+  static constexpr double kMostWanted = 4;
+
+  // Of a pod the last word counts, by whatever connection it came, and by whatever manifest, which
+  // is of the same store. `pod`: its uid; empty: each connection asks for itself. `dataset` is the
+  // name behind the message's key. True if nothing was heard of it from this asker before, so that
+  // the shares of the others change. Ignored beyond coordination::kMaxDatasets.
+  bool OnDemand(ClientId from, const std::string& pod, const std::string& dataset,
+                const wire::StoreDemand& demand);
   void OnClosed(ClientId from);
 
   std::vector<coordination::DatasetDemand> Report() const;
@@ -32,21 +38,29 @@ class RateTable {
     ClientId to = 0;
     wire::StoreShare share;
   };
-  // Of each Dataset of which the coordinator has said something, to each client that has, together
-  // never more than it said.
-  std::vector<Told> Divide() const;
+  // Of each Dataset of which the coordinator has said something, to the latest connection of each
+  // that asks, together never more than it said.
+  std::vector<Told> Divide();
 
  private:
-  struct Demand {
-    coordination::RateDemand requests;
-    coordination::RateDemand bytes;
+  using AskerId = std::pair<std::string, ClientId>;  // a pod and 0, or none and its connection
+  struct Rate {
+    double wanted = 0;
+    bool is_held_back = false;
+    double told = 0;
   };
-  // A client may have a dataset by an earlier manifest, too, which is of the same store.
-  using Asker = std::pair<ClientId, wire::DatasetKey>;
+  struct Asker {
+    ClientId client = 0;
+    wire::DatasetKey key = 0;
+    Rate requests;
+    Rate bytes;
+  };
   struct Dataset {
-    std::map<Asker, Demand> askers;
+    std::map<AskerId, Asker> askers;
     std::optional<coordination::DatasetShare> share;
   };
+  static coordination::RateDemand DemandOf(const Rate& rate);
+  static void Divide(double limit, Rate Asker::* rate, Dataset& dataset);
 
   std::map<std::string, Dataset> datasets_;
 };
