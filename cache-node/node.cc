@@ -275,9 +275,8 @@ void Node::TakeSavings(ClientId client, const wire::Savings& savings) {
 
 void Node::TakeDemand(ClientId client, const wire::StoreDemand& demand) {
   const auto* known = FindDataset(state_, demand.dataset);
-  const bool is_new =
-      known != nullptr && rates_.OnDemand(client, PodOf(client), known->name, demand);
-  if (is_new) TellShares();
+  const std::string name = known == nullptr ? std::string() : known->name;
+  if (rates_.OnDemand(client, PodOf(client), name, demand)) TellShares();
 }
 
 // The uid of the pod at the other end; empty: that is not known.
@@ -313,6 +312,8 @@ PutTerms Node::TermsOf(ClientId client, const NodeDataset& dataset) {
 void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message message) {
   const ClientId client = IdOf(from);
   if (const Status status = Admit(client, message); !status.ok()) {
+    if (const auto* demand = std::get_if<wire::StoreDemand>(&message))
+      rates_.OnRefused(client, PodOf(client), demand->dataset);
     return AnswerUnknown(client, request_id, message, status.code());
   }
   const MonotonicTime now = clock_.Now();

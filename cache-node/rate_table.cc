@@ -31,11 +31,21 @@ RateDemand RateTable::DemandOf(const Rate& rate) {
   return {.askers = 1, .wanted = rate.wanted};
 }
 
+std::string RateTable::NameOf(const AskerId& id, wire::DatasetKey key) const {
+  for (const auto& [name, dataset] : datasets_) {
+    const auto found = dataset.askers.find(id);
+    if (found != dataset.askers.end() && found->second.key == key) return name;
+  }
+  return {};
+}
+
 bool RateTable::OnDemand(ClientId from, const std::string& pod, const std::string& dataset,
                          const wire::StoreDemand& demand) {
-  if (!datasets_.contains(dataset) && datasets_.size() >= coordination::kMaxDatasets) return false;
-  const AskerId id(pod, pod.empty() ? from : 0);
-  const auto [at, is_new] = datasets_[dataset].askers.try_emplace(id);
+  const AskerId id = IdOf(from, pod);
+  const std::string name = dataset.empty() ? NameOf(id, demand.dataset) : dataset;
+  const bool has_room = datasets_.contains(name) || datasets_.size() < coordination::kMaxDatasets;
+  if (name.empty() || !has_room) return false;
+  const auto [at, is_new] = datasets_[name].askers.try_emplace(id);
   Asker& asker = at->second;
   asker.client = from;
   asker.key = demand.dataset;
@@ -46,12 +56,22 @@ bool RateTable::OnDemand(ClientId from, const std::string& pod, const std::strin
   return is_new;
 }
 
-// What the coordinator has said of a Dataset is forgotten with the last that asks for it. A pod
-// with another connection says what it wants within a second.
-void RateTable::OnClosed(ClientId from) {
+// What the coordinator has said of a Dataset is forgotten with the last that asks for it.
+template <typename Gone>
+void RateTable::EraseAskers(Gone gone) {
   for (auto& [_, dataset] : datasets_)
-    std::erase_if(dataset.askers, [from](const auto& one) { return one.second.client == from; });
+    std::erase_if(dataset.askers, gone);
   std::erase_if(datasets_, [](const auto& one) { return one.second.askers.empty(); });
+}
+
+void RateTable::OnRefused(ClientId from, const std::string& pod, wire::DatasetKey key) {
+  const AskerId id = IdOf(from, pod);
+  EraseAskers([&](const auto& one) { return one.first == id && one.second.key == key; });
+}
+
+// A pod with another connection says what it wants within a second.
+void RateTable::OnClosed(ClientId from) {
+  EraseAskers([from](const auto& one) { return one.second.client == from; });
 }
 
 std::vector<coordination::DatasetDemand> RateTable::Report() const {

@@ -24,10 +24,13 @@ class RateTable {
 
   // Of a pod the last word counts, by whatever connection it came, and by whatever manifest, which
   // is of the same store. `pod`: its uid; empty: each connection asks for itself. `dataset` is the
-  // name behind the message's key. True if nothing was heard of it from this asker before, so that
-  // the shares of the others change. Ignored beyond coordination::kMaxDatasets.
+  // name behind the message's key; empty: the node does not know it any more, and who has asked by
+  // that key asks on. True if nothing was heard of it from this asker before, so that the shares of
+  // the others change. Ignored beyond coordination::kMaxDatasets.
   bool OnDemand(ClientId from, const std::string& pod, const std::string& dataset,
                 const wire::StoreDemand& demand);
+  // It may not say so (any more), and has no part.
+  void OnRefused(ClientId from, const std::string& pod, wire::DatasetKey key);
   void OnClosed(ClientId from);
 
   std::vector<coordination::DatasetDemand> Report() const;
@@ -59,6 +62,13 @@ class RateTable {
     std::map<AskerId, Asker> askers;
     std::optional<coordination::DatasetShare> share;
   };
+  // The Dataset of which this asker has asked by that key; empty: none.
+  std::string NameOf(const AskerId& id, wire::DatasetKey key) const;
+  template <typename Gone>
+  void EraseAskers(Gone gone);
+  static AskerId IdOf(ClientId from, const std::string& pod) {
+    return {pod, pod.empty() ? from : 0};
+  }
   static coordination::RateDemand DemandOf(const Rate& rate);
   static void Divide(double limit, Rate Asker::* rate, Dataset& dataset);
 

@@ -133,6 +133,34 @@ TEST_F(RateTableTest, WhoHasGoneWantsNothingMore) {
   EXPECT_THAT(table_.Divide(), IsEmpty()) << "the share is not this node's any more";
 }
 
+// Its Dataset was deleted, or has another manifest, while it reads.
+TEST_F(RateTableTest, WhatWasAskedByAKeyThatIsNotKnownAnyMoreChangesWithTheNextWord) {
+  Want(1, 10);
+  Want(2, 0, /*is_held_back=*/true);
+  Share(100);
+  Requests();
+  const auto want_unknown = [this](ClientId client, wire::DatasetKey key) {
+    return table_.OnDemand(client, "", "", {.dataset = key, .requests_milli = 30'000});
+  };
+  EXPECT_FALSE(want_unknown(1, kKey));
+  EXPECT_THAT(Requests(), ElementsAre(35'000, 65'000));
+  EXPECT_FALSE(want_unknown(1, 99));
+  EXPECT_FALSE(want_unknown(3, kKey)) << "it has never asked";
+  EXPECT_THAT(Requests(), ElementsAre(35'000, 65'000));
+}
+
+TEST_F(RateTableTest, WhoIsRefusedHasNoPart) {
+  Want(1, 10);
+  Want(2, 0, /*is_held_back=*/true);
+  PodWants("uid", 3, 10);
+  Share(100);
+  table_.OnRefused(1, "", 99);
+  EXPECT_EQ(Requests().size(), 3U) << "of another dataset";
+  table_.OnRefused(1, "", kKey);
+  table_.OnRefused(4, "uid", kKey);
+  EXPECT_THAT(Requests(), ElementsAre(100'000));
+}
+
 TEST_F(RateTableTest, NoShareIsSoSmallThatItSaysThatThereIsNoLimit) {
   Want(1, 0, /*is_held_back=*/true);
   Want(2, 0, /*is_held_back=*/true);
