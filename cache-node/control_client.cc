@@ -119,6 +119,8 @@ void ControlClient::Report() {
                if (response && response->status == 200) {
                  if (hooks_.answered) hooks_.answered(batch);
                  TakeAnswer(response->body);
+               } else {
+                 TakeShares({});
                }
                // Only now, so that a hook's ReportSoon has its report follow this one.
                reporting_ = false;
@@ -130,9 +132,13 @@ void ControlClient::Report() {
 
 void ControlClient::TakeAnswer(const std::string& answer) {
   const auto parsed = coordination::ParseReportAnswer(answer);
-  if (!parsed) return;
-  if (hooks_.shares) hooks_.shares(parsed->shares);
+  if (!parsed) return TakeShares({});
+  TakeShares(parsed->shares);
   SendTraces(parsed->traces_wanted);
+}
+
+void ControlClient::TakeShares(const std::vector<coordination::DatasetShare>& shares) {
+  if (hooks_.shares) hooks_.shares(shares);
 }
 
 // What the coordinator wants of the lists that the report has named. When they are there it says

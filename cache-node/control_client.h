@@ -41,7 +41,8 @@ class ControlClient {
     std::function<void(const coordination::DesiredState&)> apply;
     // The list of ids of that digest, which a report has named; null: it is not here any more.
     std::function<std::shared_ptr<const std::string>(const std::string&)> trace;
-    // What the answer to a report says of the limits of stores; null: it is left there.
+    // What the answer to a report says of the limits of stores, and nothing of any when no answer
+    // has come: what was said before goes on. Null: it is left there.
     std::function<void(const std::vector<coordination::DatasetShare>&)> shares = nullptr;
   };
   // `http` outlives this.
@@ -74,6 +75,7 @@ class ControlClient {
   void OnState(Result<net::HttpResponse> response);
   void Report();
   void TakeAnswer(const std::string& answer);
+  void TakeShares(const std::vector<coordination::DatasetShare>& shares);
   void SendTraces(const std::vector<std::string>& digests);
   void Fetch(const std::string& path, Fetched done);
 

@@ -21,13 +21,14 @@ class ReportHttp : public net::HttpClient {
   void Send(net::HttpRequest request, Duration, net::HttpCallback callback) override {
     const bool is_report = request.url.ends_with("/v1/report");
     urls.push_back(std::move(request.url));
-    if (is_report && !answer.empty()) callback(net::HttpResponse::Json(200, answer));
+    if (is_report && !answer.empty()) callback(net::HttpResponse::Json(status, answer));
   }
   std::unique_ptr<net::HttpStream> Stream(net::HttpRequest, net::HttpStreamLimits,
                                           net::HttpStreamEvents) override {
     return nullptr;
   }
   std::string answer;
+  int status = 200;
   std::vector<std::string> urls;
 };
 
@@ -106,6 +107,33 @@ TEST(ControlClient, TellsWhatTheAnswerSaysOfStores) {
   EXPECT_EQ(
       told,
       (std::vector<coordination::DatasetShare>{{.dataset = "a/b", .requests = 12.5, .bytes = 7}}));
+}
+
+// So a node divides its share again among its own sidecars while the coordinator is away.
+TEST(ControlClient, WithoutAnAnswerItSaysNothingNewOfStores) {
+  for (const int status : {503, 409, 200}) {
+    SCOPED_TRACE(status);
+    net::EventLoop loop;
+    ReportHttp failing;
+    failing.status = status;
+    failing.answer = "no report's answer";
+    ControlHttp http(failing, "http://127.0.0.1:1");
+    int calls = 0;
+    ControlClient client(
+        loop, http, ControlClient::Options{.report_every = std::chrono::milliseconds(1)},
+        ControlClient::Hooks{.report = [] { return coordination::Report{}; },
+                             .answered = nullptr,
+                             .apply = [](const coordination::DesiredState&) {},
+                             .trace = nullptr,
+                             .shares =
+                                 [&](const std::vector<coordination::DatasetShare>& shares) {
+                                   EXPECT_TRUE(shares.empty());
+                                   ++calls;
+                                 }});
+    client.Start();
+    net::RunUntil(loop, [&] { return calls >= 2; });
+    EXPECT_GE(calls, 2);
+  }
 }
 
 // A node's table and its reports on one side, the coordinator's book on the other.
