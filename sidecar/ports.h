@@ -101,7 +101,8 @@ struct StoreUse {
   StoreRate most;  // that this process may ask
   std::uint64_t requests = 0;
   ByteCount bytes = 0;
-  // Each rises, at every look, while reads wait for that rate and for nothing else.
+  // Each rises, at every look, while reads wait for that rate and for nothing else, and it is lower
+  // than `most`.
   std::uint64_t held_by_requests = 0;
   std::uint64_t held_by_bytes = 0;
 };

@@ -128,7 +128,8 @@ struct RateUse {
   StoreRates in_force;         // of these
   std::uint64_t requests = 0;  // sent so far
   ByteCount bytes = 0;         // asked for so far
-  // Each rises, at every look, while reads wait for that rate and for nothing else.
+  // Each rises, at every look, while reads wait for that rate and for nothing else, and it is lower
+  // than the store was opened with.
   std::uint64_t held_by_requests = 0;
   std::uint64_t held_by_bytes = 0;
 };

@@ -66,8 +66,11 @@ void RequestGate::SetRates(const StoreRates& rates, MonotonicTime now) {
 
 RequestGate::HeldBack RequestGate::HeldBackBy(MonotonicTime now) {
   if (!concurrency_.MayStart() || closed_until_ > now) return {};
-  return {.by_requests = requests_ && requests_->Until(1, now) > Duration::zero(),
-          .by_bytes = bytes_ && bytes_->Until(0, now) > Duration::zero()};
+  const StoreRates& most = options_.rates;
+  return {.by_requests = in_force_.requests_per_second < most.requests_per_second &&
+                         requests_->Until(1, now) > Duration::zero(),
+          .by_bytes = in_force_.bytes_per_second < most.bytes_per_second &&
+                      bytes_->Until(0, now) > Duration::zero()};
 }
 
 bool RequestGate::MayStart(MonotonicTime now) {

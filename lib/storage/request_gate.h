@@ -38,7 +38,8 @@ class RequestGate {
   void SetRates(const StoreRates& rates, MonotonicTime now);
   const StoreRates& rates() const { return in_force_; }
 
-  // Which of the rates a request has to wait for now, where nothing else is in its way.
+  // Which of the rates a request has to wait for now, where nothing else is in its way and the rate
+  // is lower than the gate was made with: so it could be higher.
   struct HeldBack {
     bool by_requests = false;
     bool by_bytes = false;

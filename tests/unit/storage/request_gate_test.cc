@@ -135,7 +135,8 @@ TEST_F(RequestGateTest, NeverHasMoreThanItWasMadeWith) {
 
 TEST_F(RequestGateTest, SaysWhichRateHoldsBackWhereNothingElseDoes) {
   RequestGate gate(
-      {.concurrency = {.max = 2}, .rates = {.requests_per_second = 1, .bytes_per_second = 100}});
+      {.concurrency = {.max = 2}, .rates = {.requests_per_second = 5, .bytes_per_second = 500}});
+  gate.SetRates({.requests_per_second = 1, .bytes_per_second = 100}, clock_.Now());
   EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_requests);
   const auto first = gate.OnStart(100, clock_.Now());
   EXPECT_TRUE(gate.HeldBackBy(clock_.Now()).by_requests);
@@ -148,6 +149,18 @@ TEST_F(RequestGateTest, SaysWhichRateHoldsBackWhereNothingElseDoes) {
   clock_.Advance(seconds(3));
   EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_requests);
   EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_bytes);
+}
+
+// It would take no more, since it never has more.
+TEST_F(RequestGateTest, IsNotHeldBackByTheRateThatItWasMadeWith) {
+  RequestGate gate({.rates = {.requests_per_second = 2, .bytes_per_second = 100}});
+  gate.SetRates({.requests_per_second = 1, .bytes_per_second = 200}, clock_.Now());
+  gate.OnStart(300, clock_.Now());
+  EXPECT_TRUE(gate.HeldBackBy(clock_.Now()).by_requests);
+  EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_bytes);
+  gate.SetRates({}, clock_.Now());
+  EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_requests);
+  EXPECT_FALSE(gate.MayStart(clock_.Now()));
 }
 
 // Requests of any size that are sent as soon as they may be: over any time since the beginning, no
