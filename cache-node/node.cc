@@ -276,7 +276,7 @@ void Node::TakeSavings(ClientId client, const wire::Savings& savings) {
 void Node::TakeDemand(ClientId client, const wire::StoreDemand& demand) {
   const auto* known = FindDataset(state_, demand.dataset);
   const std::string name = known == nullptr ? std::string() : known->name;
-  if (rates_.OnDemand(client, PodOf(client), name, demand)) TellShares();
+  if (rates_.OnDemand(client, PodOf(client), name, demand)) shares_are_due_ = true;
 }
 
 // The uid of the pod at the other end; empty: that is not known.
@@ -286,6 +286,7 @@ std::string Node::PodOf(ClientId client) const {
 }
 
 void Node::TellShares() {
+  shares_are_due_ = false;
   for (const RateTable::Told& told : rates_.Divide())
     Reply(told.to, 0, told.share, nullptr);
 }
@@ -471,6 +472,7 @@ void Node::Tick() {
     FreeUntaken();
     streams_.Sweep(now);
     LookAtVisitors();
+    if (shares_are_due_) TellShares();
   }
   if (const auto changes = streams_.changes() + stores_.changes(); changes != reported_changes_) {
     reported_changes_ = changes;

@@ -198,6 +198,7 @@ class Node final : public Effects {
   std::uint32_t next_request_ = 1;
   std::uint64_t reported_changes_ = 0;
   ByteCount reported_disk_ = 0;
+  bool shares_are_due_ = false;  // some sidecars ask that did not ask when they were told last
   std::uint64_t ticks_ = 0;
   net::Timer tick_;
   net::Timer drain_;
