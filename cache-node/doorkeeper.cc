@@ -149,7 +149,7 @@ Status Doorkeeper::MaySay(ClientId client, const wire::Message& message) {
     return MayReadOrWrite(caller, savings->dataset);
   }
   if (const auto* demand = std::get_if<wire::StoreDemand>(&message)) {
-    return MayReadOrWrite(caller, demand->dataset);
+    return MayUseDataset(caller, demand->dataset);  // said each second: no offence of its own
   }
   if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
     const bool ends =

@@ -152,6 +152,7 @@ TEST_F(DoorkeeperTest, WhoMayReadADatasetTellsWhatItWantsOfItsStore) {
   EXPECT_TRUE(door_.MaySay(1, wire::StoreDemand{.dataset = 1}).ok()) << "a guest, too";
   EXPECT_EQ(door_.MaySay(1, wire::StoreDemand{.dataset = 2}).code(), Code::kPermissionDenied);
   EXPECT_EQ(door_.MaySay(1, wire::StoreDemand{.dataset = 9}).code(), Code::kNotFound);
+  EXPECT_EQ(refusals_.count(Refused::kNamespace), 0U) << "it says so each second, reading or not";
 }
 
 TEST_F(DoorkeeperTest, AGuestTellsNothingOfTheStore) {
