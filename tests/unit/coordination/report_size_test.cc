@@ -54,6 +54,11 @@ PassReport WidestPass(StreamId stream = kMost<StreamId>, PassNumber pass = kMost
           .planned_moved_bytes = kNumber};
 }
 
+RateDemand WidestDemand() {
+  return {
+      .askers = kMost<std::uint32_t>, .wanted = -kMost<double>, .held_back = kMost<std::uint32_t>};
+}
+
 TEST(ReportSize, NoPartOfAReportIsLargerThanItSays) {
   const std::size_t empty = ToJson(Report{}).size();
   Report report{.streams = {{.id = kMost<StreamId>,
@@ -113,6 +118,8 @@ TEST(ReportSize, AReportOfWhatThereMayBeIsTaken) {
     for (StreamId stream = 1; stream <= 8; ++stream)
       for (PassNumber pass = 0; pass < 2; ++pass)
         dataset.passes.push_back(WidestPass(stream, pass));
+    report.demands.push_back(
+        {.dataset = dataset.name, .requests = WidestDemand(), .bytes = WidestDemand()});
   }
   for (std::size_t i = 0; i < kMaxRetiringOfDataset; ++i)
     report.retiring.insert(report.retiring.end(), report.datasets.begin(), report.datasets.end());
