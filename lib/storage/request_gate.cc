@@ -20,6 +20,9 @@ ConcurrencyLimit::End EndOf(const Status& status) {
   }
 }
 
+// A bucket that fills so slowly that it says "never" must not lead beyond the end of the clock.
+constexpr Duration kLongestWait = std::chrono::hours(1);
+
 // What is saved up: of a second, and one request at least.
 double CapacityFor(double per_second) {
   return std::max(per_second, 1.0);
@@ -53,7 +56,7 @@ MonotonicTime RequestGate::NotBefore(MonotonicTime now) {
   Duration wait = closed_until_ > now ? closed_until_ - now : Duration::zero();
   if (requests_) wait = std::max(wait, requests_->Until(1, now));
   if (bytes_) wait = std::max(wait, bytes_->Until(0, now));  // no debts
-  return now + wait;
+  return now + std::min(wait, kLongestWait);
 }
 
 void RequestGate::SetRates(const StoreRates& rates, MonotonicTime now) {

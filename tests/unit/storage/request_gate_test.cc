@@ -151,6 +151,16 @@ TEST_F(RequestGateTest, SaysWhichRateHoldsBackWhereNothingElseDoes) {
   EXPECT_FALSE(gate.HeldBackBy(clock_.Now()).by_bytes);
 }
 
+TEST_F(RequestGateTest, LooksAgainInAnHourWhereARateIsAlmostNothing) {
+  RequestGate gate({.rates = {.requests_per_second = 1, .bytes_per_second = 1}});
+  gate.SetRates({.requests_per_second = 1e-300, .bytes_per_second = 1e-9}, clock_.Now());
+  gate.OnStart(1'000'000, clock_.Now());
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + std::chrono::hours(1));
+  clock_.Advance(std::chrono::hours(1));
+  EXPECT_FALSE(gate.MayStart(clock_.Now()));
+  EXPECT_EQ(gate.OpensAt(clock_.Now()), clock_.Now() + std::chrono::hours(1));
+}
+
 // It would take no more, since it never has more.
 TEST_F(RequestGateTest, IsNotHeldBackByTheRateThatItWasMadeWith) {
   RequestGate gate({.rates = {.requests_per_second = 2, .bytes_per_second = 100}});
