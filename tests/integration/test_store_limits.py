@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -47,13 +48,13 @@ def reading(samples: CheckedSamples) -> Iterator[None]:
                 return
             assert samples[index][1]
 
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
-        yield
-    finally:
-        ends.set()
-        reader.join()
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        reads = reader.submit(read)
+        try:
+            yield
+        finally:
+            ends.set()
+            reads.result()  # raises what it has met
 
 
 def test_two_sidecars_together_keep_to_the_limit(
