@@ -287,7 +287,7 @@ std::string Node::PodOf(ClientId client) const {
 
 void Node::TellShares() {
   shares_are_due_ = false;
-  for (const RateTable::Told& told : rates_.Divide())
+  for (const RateTable::Told& told : rates_.Divide(clock_.Now()))
     Reply(told.to, 0, told.share, nullptr);
 }
 

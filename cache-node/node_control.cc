@@ -78,7 +78,7 @@ void Node::ConnectToCoordinator() {
           .trace = [this](const std::string& digest) { return streams_.TraceBytes(digest); },
           .shares =
               [this](const std::vector<coordination::DatasetShare>& shares) {
-                rates_.OnShares(shares);
+                rates_.OnShares(shares, clock_.Now());
                 TellShares();
               }});
   parts_ =

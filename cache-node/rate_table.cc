@@ -87,10 +87,12 @@ std::vector<coordination::DatasetDemand> RateTable::Report() const {
   return all;
 }
 
-void RateTable::OnShares(const std::vector<coordination::DatasetShare>& shares) {
+void RateTable::OnShares(const std::vector<coordination::DatasetShare>& shares, MonotonicTime now) {
   for (const coordination::DatasetShare& share : shares) {
     const auto found = datasets_.find(share.dataset);
-    if (found != datasets_.end()) found->second.share = share;
+    if (found == datasets_.end()) continue;
+    found->second.share = share;
+    found->second.heard = now;
   }
 }
 
@@ -105,9 +107,10 @@ void RateTable::Divide(double limit, Rate Asker::* rate, Dataset& dataset) {
     (asker.*rate).told = shares[i++];
 }
 
-std::vector<RateTable::Told> RateTable::Divide() {
+std::vector<RateTable::Told> RateTable::Divide(MonotonicTime now) {
   std::vector<Told> told;
   for (auto& [name, dataset] : datasets_) {
+    if (dataset.share && now - dataset.heard >= kSharesLast) dataset.share.reset();
     if (!dataset.share) continue;
     const coordination::DatasetShare& share = *dataset.share;
     Divide(share.requests, &Asker::requests, dataset);

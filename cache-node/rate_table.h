@@ -3,12 +3,14 @@
 // What the sidecars of this node want of the stores that have limits, and what they may have of
 // them. Fed by the sidecars and by the coordinator's answers, read by reports.
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "cache-node/effects.h"
 #include "coordination/state.h"
 #include "wire/messages.h"
@@ -34,8 +36,10 @@ class RateTable {
   void OnClosed(ClientId from);
 
   std::vector<coordination::DatasetDemand> Report() const;
-  // Of a Dataset that is missing, what the coordinator said before stays.
-  void OnShares(const std::vector<coordination::DatasetShare>& shares);
+  // Of a Dataset that is missing, what the coordinator said before stays for kSharesLast.
+  void OnShares(const std::vector<coordination::DatasetShare>& shares, MonotonicTime now);
+  // Then sidecars hear nothing more of it: they take as much as they need to go on.
+  static constexpr Duration kSharesLast = std::chrono::seconds(30);
 
   struct Told {
     ClientId to = 0;
@@ -43,7 +47,7 @@ class RateTable {
   };
   // Of each Dataset of which the coordinator has said something, to the latest connection of each
   // that asks, together never more than it said.
-  std::vector<Told> Divide();
+  std::vector<Told> Divide(MonotonicTime now);
 
  private:
   using AskerId = std::pair<std::string, ClientId>;  // a pod and 0, or none and its connection
@@ -61,6 +65,7 @@ class RateTable {
   struct Dataset {
     std::map<AskerId, Asker> askers;
     std::optional<coordination::DatasetShare> share;
+    MonotonicTime heard{};  // of the share
   };
   // The Dataset of which this asker has asked by that key; empty: none.
   std::string NameOf(const AskerId& id, wire::DatasetKey key) const;

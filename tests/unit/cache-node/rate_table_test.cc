@@ -26,17 +26,18 @@ class RateTableTest : public testing::Test {
     return Want(client, requests, /*is_held_back=*/false, key, pod);
   }
   void Share(double requests, double bytes = 0) {
-    table_.OnShares({{.dataset = "a/b", .requests = requests, .bytes = bytes}});
+    table_.OnShares({{.dataset = "a/b", .requests = requests, .bytes = bytes}}, now_);
   }
   // Thousandths of requests, by client.
   std::vector<std::uint64_t> Requests() {
     std::vector<std::uint64_t> all;
-    for (const RateTable::Told& told : table_.Divide())
+    for (const RateTable::Told& told : table_.Divide(now_))
       all.push_back(told.share.requests_milli);
     return all;
   }
 
   RateTable table_;
+  MonotonicTime now_{std::chrono::hours(1)};
 };
 
 TEST_F(RateTableTest, AddsUpWhatItsSidecarsWant) {
@@ -48,23 +49,35 @@ TEST_F(RateTableTest, AddsUpWhatItsSidecarsWant) {
       {.dataset = kKey, .requests_milli = 99'000, .bytes = 4096, .requests_held_back = true}));
   EXPECT_FALSE(Want(1, 13)) << "it has said so before";
   Share(100, 10'000);
-  table_.Divide();
+  table_.Divide(now_);
   EXPECT_THAT(table_.Report(),
               ElementsAre(DatasetDemand{.dataset = "a/b",
                                         .requests = {.askers = 2, .wanted = 20, .held_back = 1},
                                         .bytes = {.askers = 3, .wanted = 4096}}));
 }
 
+TEST_F(RateTableTest, TellsNothingOfWhatTheCoordinatorHasNotSaidForLong) {
+  Want(1, 10);
+  Share(100);
+  now_ += RateTable::kSharesLast - std::chrono::seconds(1);
+  EXPECT_EQ(table_.Divide(now_).size(), 1U);
+  now_ += std::chrono::seconds(1);
+  table_.OnShares({}, now_);
+  EXPECT_THAT(table_.Divide(now_), IsEmpty());
+  Share(50);
+  EXPECT_EQ(table_.Divide(now_).size(), 1U);
+}
+
 TEST_F(RateTableTest, DividesWhatTheCoordinatorSays) {
   Want(1, 10);
   Want(2, 0, /*is_held_back=*/true);
-  EXPECT_THAT(table_.Divide(), IsEmpty()) << "nothing was said yet";
+  EXPECT_THAT(table_.Divide(now_), IsEmpty()) << "nothing was said yet";
   Share(100);
   EXPECT_THAT(Requests(), ElementsAre(50'000, 50'000)) << "the first may have made its wants up";
   EXPECT_THAT(Requests(), ElementsAre(15'000, 85'000));
   Want(3, 0, /*is_held_back=*/true);
   EXPECT_THAT(Requests(), ElementsAre(13'333, 43'333, 43'333));
-  table_.OnShares({});
+  table_.OnShares({}, now_);
   EXPECT_THAT(Requests(), ElementsAre(13'333, 43'333, 43'333)) << "as before";
 }
 
@@ -75,20 +88,20 @@ TEST_F(RateTableTest, APodWithManyConnectionsAndManifestsAsksOnce) {
   EXPECT_FALSE(PodWants("uid", 3, 9, 6));
   EXPECT_FALSE(PodWants("uid", 4, 10, 7));
   Share(100);
-  table_.Divide();
+  table_.Divide(now_);
   EXPECT_THAT(table_.Report(),
               ElementsAre(DatasetDemand{.dataset = "a/b",
                                         .requests = {.askers = 1, .wanted = 10, .held_back = 1},
                                         .bytes = {.askers = 2}}));
-  const std::vector<RateTable::Told> told = table_.Divide();
+  const std::vector<RateTable::Told> told = table_.Divide(now_);
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0].to, 1U);
   EXPECT_EQ(told[1].to, 4U) << "the latest";
   EXPECT_EQ(told[1].share.dataset, 7U);
   table_.OnClosed(2);
-  EXPECT_EQ(table_.Divide().size(), 2U) << "one that is not the latest";
+  EXPECT_EQ(table_.Divide(now_).size(), 2U) << "one that is not the latest";
   table_.OnClosed(4);
-  EXPECT_EQ(table_.Divide().size(), 1U);
+  EXPECT_EQ(table_.Divide(now_).size(), 1U);
 }
 
 // A mean with it in it would bring its node the equal parts of all its sidecars.
@@ -113,7 +126,7 @@ TEST_F(RateTableTest, NamesTheManifestThatEachHas) {
   Want(1, 0, /*is_held_back=*/true, 5);
   Want(2, 0, /*is_held_back=*/true, 6);
   Share(0, 1000);
-  const std::vector<RateTable::Told> told = table_.Divide();
+  const std::vector<RateTable::Told> told = table_.Divide(now_);
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0].to, 1U);
   EXPECT_EQ(told[0].share, (wire::StoreShare{.dataset = 5, .requests_milli = 0, .bytes = 500}));
@@ -130,7 +143,7 @@ TEST_F(RateTableTest, WhoHasGoneWantsNothingMore) {
   table_.OnClosed(2);
   EXPECT_THAT(table_.Report(), IsEmpty());
   Want(3, 10);
-  EXPECT_THAT(table_.Divide(), IsEmpty()) << "the share is not this node's any more";
+  EXPECT_THAT(table_.Divide(now_), IsEmpty()) << "the share is not this node's any more";
 }
 
 // Its Dataset was deleted, or has another manifest, while it reads.
