@@ -4,36 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "coordination/desired_state.h"
 #include "wire/stream_id.h"
 
 namespace optcache::node {
 
-const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,
-                                              wire::DatasetKey key) {
-  for (const auto* list : {&state.datasets, &state.retiring}) {
-    const auto found = std::ranges::find(*list, key, &coordination::DatasetState::key);
-    if (found != list->end()) return &*found;
-  }
-  return nullptr;
-}
-
-bool IsRetiring(const coordination::DesiredState& state, wire::DatasetKey key) {
-  return std::ranges::find(state.retiring, key, &coordination::DatasetState::key) !=
-         state.retiring.end();
-}
-
-const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,
-                                              std::string_view name) {
-  const auto found = std::ranges::find(state.datasets, name, &coordination::DatasetState::name);
-  return found == state.datasets.end() ? nullptr : &*found;
-}
-
-std::string_view NamespaceOf(std::string_view dataset_name) {
-  return dataset_name.substr(0, dataset_name.find('/'));
-}
-
 bool Owns(std::string_view name_space, std::string_view dataset_name) {
-  return dataset_name.contains('/') && NamespaceOf(dataset_name) == name_space;
+  return dataset_name.contains('/') && coordination::NamespaceOf(dataset_name) == name_space;
 }
 
 Status MayUse(const Caller& caller, const coordination::DatasetState& dataset) {
@@ -63,7 +40,7 @@ Status MayAnnounce(const Caller& caller, const wire::StreamAttach& attach,
     return {Code::kPermissionDenied, fmt::format("pod {} announces stream {} of another namespace",
                                                  NameOf(caller), attach.stream_name)};
   }
-  const coordination::DatasetState* dataset = FindDataset(state, attach.dataset_name);
+  const coordination::DatasetState* dataset = coordination::FindDataset(state, attach.dataset_name);
   if (dataset != nullptr) {
     RETURN_IF_ERROR(MayUse(caller, *dataset));
   } else if (!Owns(caller.name_space, attach.dataset_name)) {
@@ -71,7 +48,7 @@ Status MayAnnounce(const Caller& caller, const wire::StreamAttach& attach,
                                                  "may use",
                                                  attach.dataset_name, caller.name_space)};
   }
-  const coordination::DatasetState* keyed = FindDataset(state, attach.dataset);
+  const coordination::DatasetState* keyed = coordination::FindDataset(state, attach.dataset);
   if (keyed != nullptr && keyed->name != attach.dataset_name) {
     return {Code::kPermissionDenied,
             fmt::format("pod {} says {} and means the manifest of another dataset", NameOf(caller),

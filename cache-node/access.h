@@ -12,16 +12,6 @@
 
 namespace optcache::node {
 
-// Null if the state has no such dataset; those that retire have their key alone.
-const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,
-                                              wire::DatasetKey key);
-bool IsRetiring(const coordination::DesiredState& state, wire::DatasetKey key);
-const coordination::DatasetState* FindDataset(const coordination::DesiredState& state,
-                                              std::string_view name);
-
-// "vision" of "vision/imagenet"; all of a name without a slash.
-std::string_view NamespaceOf(std::string_view dataset_name);
-
 // Is `name_space` the dataset's own? What its pods put there is believed; what others put is not.
 bool Owns(std::string_view name_space, std::string_view dataset_name);
 

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "cache-node/access.h"
+#include "coordination/desired_state.h"
 
 namespace optcache::node {
 namespace {
@@ -103,7 +104,7 @@ Status Doorkeeper::Refuse(Refused reason, const Caller& caller, Status why) {
 }
 
 Status Doorkeeper::MayUseDataset(const Caller& caller, wire::DatasetKey key) const {
-  const coordination::DatasetState* dataset = FindDataset(state_(), key);
+  const coordination::DatasetState* dataset = coordination::FindDataset(state_(), key);
   if (dataset != nullptr) return MayUse(caller, *dataset);
   if (options_.held && Owns(caller.name_space, options_.held(key))) return OkStatus();
   return {Code::kNotFound, "this node knows no such dataset"};
@@ -119,7 +120,7 @@ Status Doorkeeper::MayReadOrWrite(const Caller& caller, wire::DatasetKey key) {
 // Dataset. It is no offence either.
 Status Doorkeeper::MayTellOfStore(const Caller& caller, wire::DatasetKey key) {
   RETURN_IF_ERROR(MayReadOrWrite(caller, key));
-  const coordination::DatasetState* dataset = FindDataset(state_(), key);
+  const coordination::DatasetState* dataset = coordination::FindDataset(state_(), key);
   if (dataset != nullptr && Owns(caller.name_space, dataset->name)) return OkStatus();
   return {Code::kPermissionDenied, "only pods of the Dataset's own namespace tell of its store"};
 }

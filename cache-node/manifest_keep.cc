@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "cache-node/manifest_file.h"
+#include "coordination/desired_state.h"
 #include "net/address.h"
 
 namespace optcache::node {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cache-node/manifest_store.h"
+#include "dataset/digest.h"
 
 namespace optcache::node {
 namespace {
@@ -35,7 +35,7 @@ std::optional<ManifestPath> ParseManifestPath(std::string_view method, std::stri
   const std::vector<std::string_view> parts = SplitPath(path);
   const bool get = method == "GET";
   if (get && parts.size() == 3 && parts[0] == "v1" && parts[1] == "manifests") {
-    if (!IsDigest(parts[2])) return std::nullopt;
+    if (!dataset::IsHexDigest(parts[2])) return std::nullopt;
     return ManifestPath{.kind = ManifestPath::Kind::kByDigest, .digest = std::string(parts[2])};
   }
   const bool of_dataset = parts.size() >= 5 && parts[0] == "v1" && parts[1] == "datasets" &&
@@ -45,7 +45,8 @@ std::optional<ManifestPath> ParseManifestPath(std::string_view method, std::stri
                       .name_space = std::string(parts[2]),
                       .dataset = fmt::format("{}/{}", parts[2], parts[3])};
   if (get && parts.size() == 5 && parts[4] == "manifest") return parsed;
-  const bool of_digest = parts.size() == 6 && parts[4] == "manifests" && IsDigest(parts[5]);
+  const bool of_digest =
+      parts.size() == 6 && parts[4] == "manifests" && dataset::IsHexDigest(parts[5]);
   if (!of_digest || (!get && method != "PUT")) return std::nullopt;
   parsed.kind = get ? ManifestPath::Kind::kOffer : ManifestPath::Kind::kPut;
   parsed.digest = parts[5];

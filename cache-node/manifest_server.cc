@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/whole_number.h"
 #include "cache-node/access.h"
+#include "coordination/desired_state.h"
 #include "net/connection.h"
 
 namespace optcache::node {
@@ -172,7 +173,7 @@ void ManifestServer::GiveByDataset(const Caller& caller, const Path& path,
                                    const HttpResponder& respond) {
   const coordination::DesiredState* state = parts_.state();
   if (state == nullptr) return respond(Later("this node waits for the operator"));
-  const coordination::DatasetState* dataset = FindDataset(*state, path.dataset);
+  const coordination::DatasetState* dataset = coordination::FindDataset(*state, path.dataset);
   if (dataset == nullptr) {
     return respond(Sentence(404, fmt::format("there is no Dataset {} that is indexed; kubectl get "
                                              "datasets -n {} says more",

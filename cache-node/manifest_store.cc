@@ -15,6 +15,8 @@
 
 #include <fmt/format.h>
 
+#include "dataset/digest.h"
+
 namespace optcache::node {
 namespace {
 
@@ -29,12 +31,6 @@ ManifestStoreLimits LimitsOf(ByteCount state_size) {
   return {.bytes = bytes, .manifest_bytes = std::min(bytes / 2, kManifestBytesMax)};
 }
 
-bool IsDigest(std::string_view text) {
-  return text.size() == 64 && std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
-
 Result<ManifestStore> ManifestStore::Open(std::string folder, const Clock& clock,
                                           ManifestStoreLimits limits) {
   ManifestStore store(std::move(folder), clock, limits);
@@ -44,7 +40,7 @@ Result<ManifestStore> ManifestStore::Open(std::string folder, const Clock& clock
   for (const auto& entry : fs::directory_iterator(store.folder_, error)) {
     const std::string name = entry.path().filename().string();
     std::error_code ignored;
-    if (!IsDigest(name) || !entry.is_regular_file(ignored)) {
+    if (!dataset::IsHexDigest(name) || !entry.is_regular_file(ignored)) {
       fs::remove_all(entry.path(), ignored);
       continue;
     }

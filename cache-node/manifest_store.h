@@ -91,7 +91,4 @@ class ManifestStore {
   ByteCount bytes_ = 0;
 };
 
-// 64 lower-case hexadecimal digits.
-bool IsDigest(std::string_view text);
-
 }  // namespace optcache::node

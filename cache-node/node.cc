@@ -20,7 +20,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "cache-node/access.h"
+#include "coordination/desired_state.h"
 #include "net/address.h"
 
 namespace optcache::node {
@@ -242,8 +242,9 @@ void Node::AttachStream(ClientId client, const wire::StreamAttach& attach) {
   if (visitors_) {
     // A name that the state does not list may be made up, each time another.
     if (used_.size() >= kMaxUsed) {
-      std::erase_if(used_,
-                    [this](const auto& name) { return FindDataset(state_, name) == nullptr; });
+      std::erase_if(used_, [this](const auto& name) {
+        return coordination::FindDataset(state_, name) == nullptr;
+      });
     }
     OnUsed(attach.dataset_name);
   }
@@ -269,12 +270,12 @@ void Node::TakeTrace(ClientId client, const wire::StreamTrace& part) {
 
 // If the dataset is not known, the sidecar tells it again.
 void Node::TakeSavings(ClientId client, const wire::Savings& savings) {
-  if (const auto* known = FindDataset(state_, savings.dataset); known != nullptr)
+  if (const auto* known = coordination::FindDataset(state_, savings.dataset); known != nullptr)
     savings_.OnSavings(client, known->name, savings);
 }
 
 void Node::TakeDemand(ClientId client, const wire::StoreDemand& demand) {
-  const auto* known = FindDataset(state_, demand.dataset);
+  const auto* known = coordination::FindDataset(state_, demand.dataset);
   const std::string name = known == nullptr ? std::string() : known->name;
   if (rates_.OnDemand(client, PodOf(client), name, demand)) shares_are_due_ = true;
 }

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "cache-node/access.h"
 #include "cache-node/node.h"
 #include "coordination/codec.h"
+#include "coordination/desired_state.h"
 #include "net/address.h"
 
 namespace optcache::node {
@@ -265,7 +265,7 @@ void Node::OnManifest(const coordination::DatasetState& state, Result<SharedByte
 
 void Node::OnListing(wire::DatasetKey key, Result<Listing> listing) {
   loading_.erase(key);
-  const coordination::DatasetState* const wanted = FindDataset(state_, key);
+  const coordination::DatasetState* const wanted = coordination::FindDataset(state_, key);
   if (wanted == nullptr) return;
   if (!listing) {
     Log(LogLevel::kError, "no manifest",
@@ -333,7 +333,7 @@ coordination::Report Node::MakeReport() {
                               .savings = savings_.Batch(),
                               .demands = rates_.Report()};
   for (const auto& [key, dataset] : datasets_) {
-    auto& reports = IsRetiring(state_, key) ? report.retiring : report.datasets;
+    auto& reports = coordination::IsRetiring(state_, key) ? report.retiring : report.datasets;
     reports.push_back(dataset->Report());
     reports.back().store = stores_.Report(key, clock_.Now());
   }

@@ -4,9 +4,9 @@
 // memory, plan. A manifest that retires has series of its own, named by its digest, so that
 // counters of one series never come from two caches.
 
-#include "cache-node/access.h"
 #include "cache-node/node.h"
 #include "coordination/codec.h"
+#include "coordination/desired_state.h"
 
 namespace optcache::node {
 namespace {
@@ -139,7 +139,7 @@ void VisitPlan(const CounterVisitor& visit, const std::string& dataset,
 
 void Node::VisitCounters(const CounterVisitor& visit) const {
   for (const auto& [key, dataset] : datasets_) {
-    const std::string name = LabelOf(*dataset, IsRetiring(state_, key));
+    const std::string name = LabelOf(*dataset, coordination::IsRetiring(state_, key));
     VisitReads(visit, name, dataset->cache().counters());
     VisitKeeping(visit, name, dataset->cache().counters());
     VisitMemory(visit, name, dataset->cache());

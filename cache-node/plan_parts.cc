@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "coordination/desired_state.h"
 #include "coordination/plan_base.h"
 
 namespace optcache::node {

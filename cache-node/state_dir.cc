@@ -5,8 +5,8 @@
 
 #include "base/files.h"
 #include "base/log.h"
-#include "cache-node/manifest_store.h"
 #include "coordination/codec.h"
+#include "coordination/desired_state.h"
 #include "dataset/digest.h"
 
 namespace optcache::node {
@@ -57,7 +57,7 @@ Status StateDir::SaveState(const coordination::DesiredState& state) const {
 }
 
 std::optional<std::string> StateDir::LoadPart(const std::string& digest) const {
-  if (!IsDigest(digest)) return std::nullopt;
+  if (!dataset::IsHexDigest(digest)) return std::nullopt;
   auto bytes = ReadFile(Bases() + "/" + digest, coordination::kMaxBaseBytes);
   if (!bytes || dataset::ToHex(dataset::Sha256Of(AsBytes(*bytes))) != digest) return std::nullopt;
   return *std::move(bytes);
@@ -65,7 +65,8 @@ std::optional<std::string> StateDir::LoadPart(const std::string& digest) const {
 
 Status StateDir::SavePart(const std::string& digest, const std::string& bytes,
                           const coordination::DesiredState& state) const {
-  if (!IsDigest(digest)) return {Code::kInvalidArgument, "'" + digest + "' is no digest"};
+  if (!dataset::IsHexDigest(digest))
+    return {Code::kInvalidArgument, "'" + digest + "' is no digest"};
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(Bases(), ignored)) {
     const std::string name = entry.path().filename().string();

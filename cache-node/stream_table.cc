@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "cache-node/access.h"
+#include "coordination/desired_state.h"
 #include "coordination/report_size.h"
 #include "coordination/stream_recipe.h"
 
@@ -25,7 +25,7 @@ namespace {
 constexpr Duration kListEndedFor = std::chrono::minutes(1);
 
 std::string NamespaceOfStream(const wire::StreamAttach& attach) {
-  return std::string(NamespaceOf(attach.stream_name));
+  return std::string(coordination::NamespaceOf(attach.stream_name));
 }
 
 std::size_t BytesOfStream(const wire::StreamAttach& attach) {

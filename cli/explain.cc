@@ -21,6 +21,7 @@
 #include "cli/explain_questions.h"
 #include "cli/local_story.h"
 #include "cli/page_looks.h"
+#include "cli/pod_questions.h"
 #include "cli/pod_story.h"
 #include "cli/print.h"
 #include "cli/state_dir.h"

@@ -14,6 +14,7 @@
 #include "cli/savings.h"
 #include "cli/sidecar_pages.h"
 #include "cli/state_dir.h"
+#include "cli/status_questions.h"
 #include "cli/status_view.h"
 #include "cli/yaml_text.h"
 #include "coordination/status.h"

@@ -398,14 +398,4 @@ struct DesiredState {
   friend bool operator==(const DesiredState&, const DesiredState&) = default;
 };
 
-// Those of the present manifests, then those that retire.
-inline std::vector<const DatasetState*> AllDatasets(const DesiredState& state) {
-  std::vector<const DatasetState*> all;
-  for (const auto* list : {&state.datasets, &state.retiring}) {
-    for (const DatasetState& dataset : *list)
-      all.push_back(&dataset);
-  }
-  return all;
-}
-
 }  // namespace optcache::coordination

@@ -108,6 +108,12 @@ std::string ToHex(const Digest& digest) {
   return text;
 }
 
+bool IsHexDigest(std::string_view text) {
+  return text.size() == 2 * Digest{}.size() && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
 std::uint64_t KeyOf(std::string_view name, std::string_view manifest_digest) {
   std::string text(name);
   text.append("\n").append(manifest_digest);

@@ -31,8 +31,9 @@ class Sha256 {
 
 Digest Sha256Of(ByteSpan bytes);
 
-// 64 lower-case hexadecimal digits.
+// A digest as text: 64 lower-case hexadecimal digits.
 std::string ToHex(const Digest& digest);
+bool IsHexDigest(std::string_view text);
 
 // What the wire calls a dataset: the first eight bytes, little endian, of the SHA-256 of
 // "NAME\nDIGEST", its name ("namespace/name") and its manifest's digest in hexadecimal. Datasets of

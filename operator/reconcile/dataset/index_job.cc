@@ -27,7 +27,6 @@ constexpr std::string_view kBeforeMark = "-index-";
 constexpr std::size_t kMaxIndexJobName = 63;  // it becomes a label of the pods
 constexpr std::size_t kMaxMessage = 4096;
 constexpr std::size_t kMaxShownMessage = 1024;
-constexpr std::size_t kDigestDigits = 64;
 constexpr int kRetries = 3;
 constexpr int kDeadlineSeconds = 4 * 3600;
 
@@ -100,12 +99,6 @@ bool IsSecurityContext(const Json& context) {
     if (!right(name, value)) return false;
   }
   return true;
-}
-
-bool IsDigest(const std::string& text) {
-  return text.size() == kDigestDigits && std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
 }
 
 std::uint64_t CountIn(const Json& json, std::string_view pointer) {
@@ -214,7 +207,7 @@ Result<IndexResult> ParseIndexResult(std::string_view termination_message) {
                       .changed = ObjectsIn(kube::Find(changes, "/changed")),
                       .removed = ObjectsIn(kube::Find(changes, "/removed"))};
   }
-  if (!IsDigest(result.digest) || result.samples == 0) {
+  if (!dataset::IsHexDigest(result.digest) || result.samples == 0) {
     return Error(Code::kInvalidArgument, "neither a digest with samples nor a reason");
   }
   return result;

@@ -53,13 +53,9 @@ TEST(Owns, ANameThatOnlyBeginsAlikeIsAnothers) {
   EXPECT_FALSE(Owns("birds", "birds"));
 }
 
-TEST(FindDataset, WhatRetiresIsKnownByItsKeyAlone) {
+TEST(MayAnnounce, AManifestThatRetires) {
   auto state = TwoDatasets();
   state.retiring = {{.name = "vision/birds", .key = 9, .namespaces = {"vision"}}};
-  EXPECT_EQ(FindDataset(state, "vision/birds"), &state.datasets[0]);
-  EXPECT_EQ(FindDataset(state, wire::DatasetKey{9}), &state.retiring[0]);
-  EXPECT_TRUE(IsRetiring(state, 9));
-  EXPECT_FALSE(IsRetiring(state, 1));
   wire::StreamAttach attach = Attach();
   attach.dataset = 9;
   EXPECT_TRUE(MayAnnounce(PodOf("vision"), attach, state).ok());

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "coordination/codec.h"
+#include "coordination/desired_state.h"
 #include "unit/coordination/scenario.h"
 
 namespace optcache::coordination {

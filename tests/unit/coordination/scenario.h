@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "coordination/coordinator.h"
+#include "coordination/desired_state.h"
 
 namespace optcache::coordination {
 

@@ -34,6 +34,16 @@ TEST(Digest, DoesNotDependOnHowTheBytesAreCut) {
   }
 }
 
+TEST(IsHexDigest, TakesWhatToHexWritesAlone) {
+  const std::string digest = ToHex(Sha256Of(AsBytes("abc")));
+  EXPECT_TRUE(IsHexDigest(digest));
+  EXPECT_FALSE(IsHexDigest(""));
+  EXPECT_FALSE(IsHexDigest(digest.substr(1)));
+  EXPECT_FALSE(IsHexDigest(digest + "0"));
+  for (const char c : {'G', 'g', 'A', '/', ':', '`', '\0'})
+    EXPECT_FALSE(IsHexDigest(c + digest.substr(1))) << c;
+}
+
 TEST(KeyOf, HangsOnNameAndManifest) {
   const std::string manifest(64, 'a');
   // printf 'vision/imagenet\naaa…' | sha256sum: its first eight bytes, backwards.

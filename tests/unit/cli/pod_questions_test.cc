@@ -1,0 +1,41 @@
+#include "cli/pod_questions.h"
+
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "unit/cli/fake_kubectl.h"
+
+namespace optcache::cli {
+namespace {
+
+// A pod `p` with that annotation.
+std::string PodOf(const std::string& datasets) {
+  return R"({"metadata": {"namespace": "vision", "name": "p",
+             "annotations": {"optcache.io/dataset": ")" +
+         datasets + R"("}}})";
+}
+
+TEST(AskAboutPod, AsksForItsOwnDatasetsOneByOne) {
+  const FakeKubectl fake({{"get pod p", {PodOf("a,shared/b,c")}},
+                          {"get datasets.optcache.io/a --namespace=vision", {R"({"status": {}})"}},
+                          {"get datasets.optcache.io/b --namespace=shared", {""}}});
+  const auto answers = AskAboutPod(fake.kubectl(), "vision", "p");
+  ASSERT_TRUE(answers) << answers.error().message();
+  ASSERT_EQ(answers->datasets.size(), 3U);
+  EXPECT_EQ(answers->datasets[0].json, R"({"status": {}})");
+  EXPECT_EQ(answers->datasets[1].json, "") << "it does not exist";
+  EXPECT_EQ(answers->datasets[2].json, std::nullopt) << "it is forbidden";
+  EXPECT_EQ(answers->injectors, std::nullopt);
+}
+
+TEST(AskAboutPod, AnAnnotationIsNoOptionOfKubectl) {
+  const FakeKubectl fake({{"get pod p", {PodOf("--server=http://a")}}});
+  const auto answers = AskAboutPod(fake.kubectl(), "", "p");
+  ASSERT_TRUE(answers) << answers.error().message();
+  EXPECT_EQ(fake.Calls().find(" --server"), std::string::npos) << fake.Calls();
+}
+
+}  // namespace
+}  // namespace optcache::cli
