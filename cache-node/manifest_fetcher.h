@@ -14,9 +14,9 @@
 #include "base/counters.h"
 #include "cache-node/manifest_file.h"
 #include "cache-node/manifest_store.h"
-#include "cache-node/worker.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
+#include "net/worker_thread.h"
 
 namespace optcache::node {
 
@@ -28,8 +28,8 @@ class ManifestFetcher {
 
   struct Parts {
     ManifestStore& store;
-    Worker& worker;  // checks them
-    Worker& pieces;  // writes them
+    net::WorkerThread& worker;  // checks them
+    net::WorkerThread& pieces;  // writes them
     net::HttpClient& http;
     // The URLs of nodes that report a digest, without this one.
     std::function<std::vector<std::string>(const std::string& digest)> holders;

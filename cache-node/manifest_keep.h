@@ -19,12 +19,12 @@
 #include "cache-node/manifest_store.h"
 #include "cache-node/refusals.h"
 #include "cache-node/token_check.h"
-#include "cache-node/worker.h"
 #include "coordination/state.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/tls.h"
+#include "net/worker_thread.h"
 
 namespace optcache::node {
 
@@ -94,8 +94,8 @@ class ManifestKeep {
   std::unique_ptr<net::HttpServer> http_;
   net::Timer sweep_;
   // Last: their threads end first. Pieces do not wait until a manifest is checked.
-  Worker worker_;
-  Worker pieces_;
+  net::WorkerThread worker_;
+  net::WorkerThread pieces_;
 };
 
 }  // namespace optcache::node

@@ -13,10 +13,10 @@
 #include "cache-node/manifest_store.h"
 #include "cache-node/refusals.h"
 #include "cache-node/token_check.h"
-#include "cache-node/worker.h"
 #include "coordination/state.h"
 #include "net/event_loop.h"
 #include "net/http_server.h"
+#include "net/worker_thread.h"
 
 namespace optcache::node {
 
@@ -32,7 +32,7 @@ class ManifestServer {
   struct Parts {
     net::EventLoop& loop;
     ManifestStore& store;
-    Worker& worker;
+    net::WorkerThread& worker;
     TokenCheck& tokens;
     Refusals& refusals;
     // The state in force; null while there is none.

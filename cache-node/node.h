@@ -30,12 +30,12 @@
 #include "cache-node/savings_table.h"
 #include "cache-node/store_table.h"
 #include "cache-node/stream_table.h"
-#include "cache-node/worker.h"
 #include "coordination/state.h"
 #include "net/client_pool.h"
 #include "net/connection.h"
 #include "net/event_loop.h"
 #include "net/server.h"
+#include "net/worker_thread.h"
 
 namespace optcache::node {
 
@@ -205,7 +205,7 @@ class Node final : public Effects {
   LogLimit attach_log_;
   std::optional<NodeDataset::Ending> ending_;                   // it drains
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for work posted by other threads
-  Worker worker_;                                               // last: its thread ends first
+  net::WorkerThread worker_;                                    // last: its thread ends first
 };
 
 }  // namespace optcache::node

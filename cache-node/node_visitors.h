@@ -15,10 +15,10 @@
 #include "cache-node/private_copies.h"
 #include "cache-node/refusals.h"
 #include "cache-node/stream_table.h"
-#include "cache-node/worker.h"
 #include "coordination/state.h"
 #include "dataset/digest.h"
 #include "net/event_loop.h"
+#include "net/worker_thread.h"
 
 namespace optcache::node {
 
@@ -62,7 +62,7 @@ class NodeVisitors {
   const StreamTable& streams_;
   std::map<std::string, GuestId> guests_;  // by namespace; numbered from 1
   ByteCount unproven_bytes_ = 0;           // that wait, or are being read
-  Worker prover_;                          // last: its thread ends first
+  net::WorkerThread prover_;               // last: its thread ends first
 };
 
 }  // namespace optcache::node

@@ -302,7 +302,7 @@ class ManifestUploadTest : public ManifestKeepTest {
   }
 
   std::optional<ManifestStore> store_;
-  std::optional<Worker> worker_;
+  std::optional<net::WorkerThread> worker_;
   std::optional<ManifestServer> server_;
 };
 
@@ -390,7 +390,7 @@ class ManifestFetcherTest : public ManifestKeepTest {
   FakeHttp http_;
   std::vector<std::string> holders_ = {"https://a:1", "https://b:1"};
   std::vector<std::string> stored_;
-  std::optional<Worker> worker_;
+  std::optional<net::WorkerThread> worker_;
   std::optional<ManifestFetcher> fetcher_;
 };
 

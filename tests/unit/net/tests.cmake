@@ -7,5 +7,5 @@ project_test(net
           send_queue_test.cc server_test.cc service_pages_test.cc socket_bio_test.cc
           stall_watch_test.cc stop_signals_test.cc tls_connection_test.cc
           tls_files_test.cc tls_socket_test.cc tls_test.cc unix_http_client_test.cc versions_test.cc
-          connections_by_source_test.cc
+          worker_thread_test.cc connections_by_source_test.cc
   DEPS net pki)

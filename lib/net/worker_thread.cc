@@ -1,37 +1,37 @@
-#include "cache-node/worker.h"
+#include "net/worker_thread.h"
 
 #include <utility>
 
-namespace optcache::node {
+namespace optcache::net {
 namespace {
 
 constexpr auto kLongestNap = std::chrono::seconds(1);
 
 }  // namespace
 
-Worker::Worker(net::EventLoop& loop, const Clock& clock, std::size_t max_waiting)
+WorkerThread::WorkerThread(EventLoop& loop, const Clock& clock, std::size_t max_waiting)
     : loop_(loop),
       clock_(clock),
       max_waiting_(max_waiting),
       thread_([this](const std::stop_token& stop) { Work(stop); }) {}
 
-Worker::~Worker() {
+WorkerThread::~WorkerThread() {
   *alive_ = false;
   thread_.request_stop();
   changed_.NotifyAll();
 }
 
-Status Worker::Run(std::function<void()> job, std::function<void()> end) {
+Status WorkerThread::Run(std::function<void()> job, std::function<void()> end) {
   const MutexLock lock(mutex_);
   if (jobs_.size() >= max_waiting_) {
-    return {Code::kResourceExhausted, "this node is busy with others"};
+    return {Code::kResourceExhausted, "busy with other jobs"};
   }
   jobs_.push_back({.job = std::move(job), .end = std::move(end)});
   changed_.NotifyOne();
   return OkStatus();
 }
 
-void Worker::Work(const std::stop_token& stop) {
+void WorkerThread::Work(const std::stop_token& stop) {
   while (true) {
     Job job;
     {
@@ -50,4 +50,4 @@ void Worker::Work(const std::stop_token& stop) {
   }
 }
 
-}  // namespace optcache::node
+}  // namespace optcache::net

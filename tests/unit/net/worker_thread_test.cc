@@ -1,4 +1,4 @@
-#include "cache-node/worker.h"
+#include "net/worker_thread.h"
 
 #include <algorithm>
 #include <future>
@@ -8,12 +8,12 @@
 
 #include "unit/net/loop_fixture.h"
 
-namespace optcache::node {
+namespace optcache::net {
 namespace {
 
-TEST(Worker, DoesTheJobElsewhereAndItsEndOnTheLoop) {
-  net::EventLoop loop;
-  Worker worker(loop, SystemClock());
+TEST(WorkerThread, DoesTheJobElsewhereAndItsEndOnTheLoop) {
+  EventLoop loop;
+  WorkerThread worker(loop, SystemClock());
   const auto here = std::this_thread::get_id();
   std::thread::id job;
   std::thread::id end;
@@ -21,25 +21,25 @@ TEST(Worker, DoesTheJobElsewhereAndItsEndOnTheLoop) {
       worker
           .Run([&] { job = std::this_thread::get_id(); }, [&] { end = std::this_thread::get_id(); })
           .ok());
-  net::RunUntil(loop, [&] { return end != std::thread::id(); });
+  RunUntil(loop, [&] { return end != std::thread::id(); });
   EXPECT_EQ(end, here);
   EXPECT_NE(job, here);
 }
 
-TEST(Worker, KeepsTheOrder) {
-  net::EventLoop loop;
-  Worker worker(loop, SystemClock());
+TEST(WorkerThread, KeepsTheOrder) {
+  EventLoop loop;
+  WorkerThread worker(loop, SystemClock());
   std::vector<int> ends;
   for (int i = 0; i < 10; ++i)
     ASSERT_TRUE(worker.Run([] {}, [&ends, i] { ends.push_back(i); }).ok());
-  net::RunUntil(loop, [&] { return ends.size() == 10; });
+  RunUntil(loop, [&] { return ends.size() == 10; });
   EXPECT_TRUE(std::ranges::is_sorted(ends));
 }
 
-TEST(Worker, TakesOnlySoManyJobs) {
-  net::EventLoop loop;
+TEST(WorkerThread, TakesOnlySoManyJobs) {
+  EventLoop loop;
   std::promise<void> go;
-  Worker worker(loop, SystemClock());
+  WorkerThread worker(loop, SystemClock());
   ASSERT_TRUE(worker.Run([wait = go.get_future().share()] { wait.wait(); }, [] {}).ok());
   Status last;
   for (int i = 0; i < 200 && last.ok(); ++i)
@@ -48,12 +48,12 @@ TEST(Worker, TakesOnlySoManyJobs) {
   EXPECT_EQ(last.code(), Code::kResourceExhausted);
 }
 
-TEST(Worker, WhatEndsAfterItDoesNotEnd) {
-  net::EventLoop loop;
+TEST(WorkerThread, WhatEndsAfterItDoesNotEnd) {
+  EventLoop loop;
   bool ended = false;
   std::promise<void> done;
   {
-    Worker worker(loop, SystemClock());
+    WorkerThread worker(loop, SystemClock());
     ASSERT_TRUE(worker.Run([&] { done.set_value(); }, [&] { ended = true; }).ok());
     done.get_future().wait();
   }
@@ -63,4 +63,4 @@ TEST(Worker, WhatEndsAfterItDoesNotEnd) {
 }
 
 }  // namespace
-}  // namespace optcache::node
+}  // namespace optcache::net

@@ -12,17 +12,17 @@
 #include "base/status.h"
 #include "net/event_loop.h"
 
-namespace optcache::node {
+namespace optcache::net {
 
 // Used on the loop's thread only. Its destructor waits for the job under way; jobs that have not
 // begun, and the ends of those that have, are dropped.
-class Worker {
+class WorkerThread {
  public:
   // `max_waiting` jobs may wait for the one under way.
-  Worker(net::EventLoop& loop, const Clock& clock, std::size_t max_waiting = 64);
-  ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  WorkerThread(EventLoop& loop, const Clock& clock, std::size_t max_waiting = 64);
+  ~WorkerThread();
+  WorkerThread(const WorkerThread&) = delete;
+  WorkerThread& operator=(const WorkerThread&) = delete;
 
   // Calls `job` on the thread and then `end` on the loop's. kResourceExhausted: too many wait.
   Status Run(std::function<void()> job, std::function<void()> end);
@@ -34,7 +34,7 @@ class Worker {
   };
   void Work(const std::stop_token& stop);
 
-  net::EventLoop& loop_;
+  EventLoop& loop_;
   const Clock& clock_;
   const std::size_t max_waiting_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for ends that come too late
@@ -44,4 +44,4 @@ class Worker {
   std::jthread thread_;  // last: it uses all of the above
 };
 
-}  // namespace optcache::node
+}  // namespace optcache::net
