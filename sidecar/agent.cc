@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "sidecar/retry_seed.h"
-#include "sidecar/sources_file.h"
-#include "sidecar/stream_name.h"
+#include "sidecar/clients/sources_file.h"
+#include "sidecar/ports/retry_seed.h"
+#include "sidecar/ports/stream_name.h"
 
 namespace optcache::sidecar {
 namespace {

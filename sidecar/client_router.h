@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "sidecar/object_reads.h"
-#include "sidecar/ports.h"
+#include "sidecar/ports/ports.h"
+#include "sidecar/s3/object_reads.h"
 
 namespace optcache::sidecar {
 

@@ -17,11 +17,11 @@
 #include "net/service_pages.h"
 #include "net/stop_signals.h"
 #include "sidecar/agent.h"
-#include "sidecar/exit_watch.h"
-#include "sidecar/index_verb.h"
-#include "sidecar/python_copy.h"
-#include "sidecar/termination.h"
-#include "sidecar/warm_verb.h"
+#include "sidecar/programs/exit_watch.h"
+#include "sidecar/programs/index_verb.h"
+#include "sidecar/programs/python_copy.h"
+#include "sidecar/programs/termination.h"
+#include "sidecar/programs/warm_verb.h"
 
 namespace optcache::sidecar {
 namespace {

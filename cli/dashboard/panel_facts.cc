@@ -10,8 +10,8 @@
 
 #include "base/utf8.h"
 #include "cli/dashboard/panel_parts.h"
-#include "cli/svg.h"
-#include "cli/value_text.h"
+#include "cli/terminal/svg.h"
+#include "cli/terminal/value_text.h"
 
 namespace optcache::cli {
 namespace {

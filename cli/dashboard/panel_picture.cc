@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "cli/dashboard/panel_parts.h"
-#include "cli/svg.h"
-#include "cli/value_text.h"
+#include "cli/terminal/svg.h"
+#include "cli/terminal/value_text.h"
 
 namespace optcache::cli {
 namespace {

@@ -27,12 +27,12 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "cli/choose.h"
 #include "cli/dashboard/embedded.h"
 #include "cli/dashboard/prometheus_client.h"
 #include "cli/dashboard/render_report.h"
 #include "cli/dashboard/variable_values.h"
-#include "cli/print.h"
+#include "cli/terminal/choose.h"
+#include "cli/terminal/print.h"
 
 namespace optcache::cli {
 namespace {

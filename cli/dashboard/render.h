@@ -2,7 +2,7 @@
 
 // `optcache dashboard`: the dashboards as pictures, from a Prometheus.
 
-#include "cli/verb.h"
+#include "cli/terminal/verb.h"
 
 namespace optcache::cli {
 

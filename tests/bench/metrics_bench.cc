@@ -12,8 +12,8 @@
 
 #include "base/check.h"
 #include "bench/cpu_timer.h"
-#include "cache-node/counters.h"
-#include "cache-node/pass_counts.h"
+#include "cache-node/retention/counters.h"
+#include "cache-node/retention/pass_counts.h"
 
 namespace optcache::bench {
 namespace {

@@ -72,7 +72,7 @@ REASONS_OF = (
     "operator/pki",
     "operator/reconcile",
     "operator/manager",
-    "sidecar/termination.cc",
+    "sidecar/programs/termination.cc",
 )
 
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "cli/dlcpod.h"
+#include "cli/convert/dlcpod.h"
 
 using namespace optcache;  // NOLINT(google-build-using-namespace)
 

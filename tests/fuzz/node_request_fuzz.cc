@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cache-node/manifest_path.h"
-#include "cache-node/manifest_store.h"
-#include "cache-node/token_check.h"
+#include "cache-node/manifests/manifest_path.h"
+#include "cache-node/manifests/manifest_store.h"
+#include "cache-node/trust/token_check.h"
 
 namespace {
 

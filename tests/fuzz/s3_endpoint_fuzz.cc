@@ -11,9 +11,9 @@
 
 #include "base/check.h"
 #include "dataset/manifest_builder.h"
-#include "sidecar/s3_answer.h"
-#include "sidecar/s3_host.h"
-#include "sidecar/s3_pages.h"
+#include "sidecar/s3/s3_answer.h"
+#include "sidecar/s3/s3_host.h"
+#include "sidecar/s3/s3_pages.h"
 
 namespace {
 

@@ -170,7 +170,7 @@ def test_the_page_has_the_limits_of_the_code(row: str, name: str) -> None:
 
 
 def test_the_client_asks_for_no_more_than_a_batch_may_have() -> None:
-    memory = (ROOT / "sidecar/sample_memory.h").read_text()
+    memory = (ROOT / "sidecar/ports/sample_memory.h").read_text()
     alone = re.search(r"ByteCount kAloneAlways = ([^;]+);", memory)
     assert alone is not None
     assert protocol.BYTES_MAX == value_of(alone.group(1), {})

@@ -50,7 +50,7 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (re.compile(r"<pugixml"), ("lib/storage/",)),
     (re.compile(r"<zlib"), ("lib/storage/internal/",)),
     (re.compile(r"<archive(_entry)?\.h>"), ("lib/storage/",)),
-    (re.compile(r"<yaml-cpp/"), ("lib/config/", "cli/yaml_text.cc", "tests/unit/operator/")),
+    (re.compile(r"<yaml-cpp/"), ("lib/config/", "cli/terminal/yaml_text.cc", "tests/unit/operator/")),
     (re.compile(r"<prometheus/"), ("lib/metrics/",)),
     (re.compile(r"<spdlog/"), ("lib/base/log.cc",)),
     (re.compile(r"<isa-l"), ("lib/base/",)),

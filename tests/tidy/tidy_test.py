@@ -76,8 +76,8 @@ class TidyTest(unittest.TestCase):
         include = '#pragma once\n#include "plan/internal/tree.h"\n'
         self.write("lib/plan/plan.h", include)
         self.write("tests/unit/plan/tree_test.cc", include)
-        self.write("cli/simulate.h", include)
-        self.expect("cli/simulate.h:2: plan/internal/tree.h is internal to plan")
+        self.write("cli/simulate/simulate.h", include)
+        self.expect("cli/simulate/simulate.h:2: plan/internal/tree.h is internal to plan")
 
     def test_third_parties_stay_with_their_owner_and_its_tests(self) -> None:
         self.write("lib/metrics/registry.h", "#pragma once\n#include <prometheus/registry.h>\n")
@@ -168,12 +168,12 @@ class TidyTest(unittest.TestCase):
         )
 
     def test_messages_use_easy_words(self) -> None:
-        self.write("cli/up.cc", 'int foretold;\nFail("nobody listens, {:.3f}");  // nobody does\n')
-        self.expect("cli/up.cc:2: 'nobody' is hard to read, use a noun")
+        self.write("cli/up/up.cc", 'int foretold;\nFail("nobody listens, {:.3f}");  // nobody does\n')
+        self.expect("cli/up/up.cc:2: 'nobody' is hard to read, use a noun")
 
     def test_messages_name_who_acts(self) -> None:
-        self.write("cli/up.cc", 'Fail("Somebody listens");  // everybody may\n')
-        self.expect("cli/up.cc:1: 'Somebody' is hard to read, use a noun")
+        self.write("cli/up/up.cc", 'Fail("Somebody listens");  // everybody may\n')
+        self.expect("cli/up/up.cc:1: 'Somebody' is hard to read, use a noun")
 
     def test_help_of_tests_uses_easy_words(self) -> None:
         shown = '"""Runs anew."""\nrun(__doc__,\n    help=f"for {x}, so long")\n'
@@ -210,11 +210,11 @@ class TidyTest(unittest.TestCase):
             self.expect(f"commit {commit}:1: 'whoever' is hard to read, use a noun")
 
     def test_comments_use_easy_words(self) -> None:
-        self.write("cli/up.cc", "int x;  // Whoever asks.\n")
+        self.write("cli/up/up.cc", "int x;  // Whoever asks.\n")
         self.write("sidecar/python/src/optcache/a.py", '"""Begins anew."""\n')
         self.write("tests/unit/cli/up_test.cc", "// Whoever asks.\n")
         self.expect(
-            "cli/up.cc:1: 'Whoever' is hard to read, use a noun",
+            "cli/up/up.cc:1: 'Whoever' is hard to read, use a noun",
             "sidecar/python/src/optcache/a.py:1: 'anew' is hard to read, use again",
         )
 
@@ -280,8 +280,8 @@ class TidyTest(unittest.TestCase):
         self.write("lib/base/clock.cc", now)
         self.write("tests/unit/base/clock_test.cc", "")
         self.write("tests/bench/bench_plan.cc", now)
-        self.write("cli/up.cc", now)
-        self.expect("cli/up.cc:1: system_clock::now is banned, use a Clock&")
+        self.write("cli/up/up.cc", now)
+        self.expect("cli/up/up.cc:1: system_clock::now is banned, use a Clock&")
 
     def test_other_banned_words(self) -> None:
         code = "#pragma once\nassert(x);\nstatic_assert(true);\nstd::cout << 1;"

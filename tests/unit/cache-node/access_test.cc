@@ -1,4 +1,4 @@
-#include "cache-node/access.h"
+#include "cache-node/trust/access.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cache-node/control_client.h"
+#include "cache-node/control/control_client.h"
 
 #include <optional>
 #include <utility>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cache-node/savings_table.h"
+#include "cache-node/control/savings_table.h"
 #include "coordination/codec.h"
 #include "coordination/savings_book.h"
 #include "unit/net/loop_fixture.h"

@@ -1,4 +1,4 @@
-#include "cache-node/control_http.h"
+#include "cache-node/control/control_http.h"
 
 #include <optional>
 

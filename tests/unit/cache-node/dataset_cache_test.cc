@@ -1,4 +1,4 @@
-#include "cache-node/dataset_cache.h"
+#include "cache-node/serving/dataset_cache.h"
 
 #include <gtest/gtest.h>
 

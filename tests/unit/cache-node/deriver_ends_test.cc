@@ -1,4 +1,4 @@
-#include "cache-node/deriver_ends.h"
+#include "cache-node/planning/deriver_ends.h"
 
 #include <atomic>
 #include <future>

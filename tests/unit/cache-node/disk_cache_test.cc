@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cache-node/dataset_cache.h"
+#include "cache-node/serving/dataset_cache.h"
 #include "cache/disk_tier.h"
 #include "support/fake_segment_io.h"
 #include "unit/cache-node/loopback_cluster.h"

@@ -1,11 +1,11 @@
-#include "cache-node/doorkeeper.h"
+#include "cache-node/trust/doorkeeper.h"
 
 #include <map>
 #include <optional>
 
 #include <gtest/gtest.h>
 
-#include "cache-node/stream_table.h"
+#include "cache-node/control/stream_table.h"
 #include "coordination/codec.h"
 #include "support/manual_clock.h"
 #include "unit/cache-node/fake_visitors.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "cache-node/token_check.h"
+#include "cache-node/trust/token_check.h"
 #include "net/connection.h"
 
 namespace optcache::node {

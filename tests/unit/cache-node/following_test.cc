@@ -1,4 +1,4 @@
-#include "cache-node/following.h"
+#include "cache-node/planning/following.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cache-node/identity.h"
+#include "cache-node/trust/identity.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cache-node/keeper.h"
+#include "cache-node/retention/keeper.h"
 #include "unit/cache-node/loopback_cluster.h"
 
 namespace optcache::node {

@@ -1,7 +1,7 @@
 // What becomes of samples that are read at another time than the plan has them, or not at all in
 // it.
 
-#include "cache-node/keeper.h"
+#include "cache-node/retention/keeper.h"
 
 #include <gtest/gtest.h>
 

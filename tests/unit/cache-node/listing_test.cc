@@ -1,4 +1,4 @@
-#include "cache-node/listing.h"
+#include "cache-node/manifests/listing.h"
 
 #include <gtest/gtest.h>
 

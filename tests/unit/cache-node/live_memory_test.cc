@@ -1,4 +1,4 @@
-#include "cache-node/live_memory.h"
+#include "cache-node/serving/live_memory.h"
 
 #include <gtest/gtest.h>
 

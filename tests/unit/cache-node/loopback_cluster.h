@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "base/crc32c.h"
-#include "cache-node/dataset_cache.h"
+#include "cache-node/serving/dataset_cache.h"
 #include "support/manual_clock.h"
 #include "wire/codec.h"
 

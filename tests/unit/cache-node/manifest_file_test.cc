@@ -1,4 +1,4 @@
-#include "cache-node/manifest_file.h"
+#include "cache-node/manifests/manifest_file.h"
 
 #include <algorithm>
 #include <filesystem>

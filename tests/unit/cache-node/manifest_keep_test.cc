@@ -1,6 +1,6 @@
 // Nodes' manifests by HTTPS: taken, kept, given, fetched.
 
-#include "cache-node/manifest_keep.h"
+#include "cache-node/manifests/manifest_keep.h"
 
 #include <gtest/gtest.h>
 

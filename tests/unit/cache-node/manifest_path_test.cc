@@ -1,4 +1,4 @@
-#include "cache-node/manifest_path.h"
+#include "cache-node/manifests/manifest_path.h"
 
 #include <gtest/gtest.h>
 

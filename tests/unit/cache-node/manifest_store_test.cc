@@ -1,4 +1,4 @@
-#include "cache-node/manifest_store.h"
+#include "cache-node/manifests/manifest_store.h"
 
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-#include "cache-node/node_disk.h"
+#include "cache-node/retention/node_disk.h"
 
 #include <chrono>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "cache-node/node_visitors.h"
+#include "cache-node/trust/node_visitors.h"
 
 #include <algorithm>
 #include <optional>

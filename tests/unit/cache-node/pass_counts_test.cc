@@ -1,4 +1,4 @@
-#include "cache-node/pass_counts.h"
+#include "cache-node/retention/pass_counts.h"
 
 #include <memory>
 #include <numeric>
@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "cache-node/plan_book.h"
-#include "cache-node/planned_shares.h"
+#include "cache-node/planning/plan_book.h"
+#include "cache-node/planning/planned_shares.h"
 
 namespace optcache::node {
 namespace {

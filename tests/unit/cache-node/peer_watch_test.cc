@@ -1,4 +1,4 @@
-#include "cache-node/peer_watch.h"
+#include "cache-node/serving/peer_watch.h"
 
 #include <gtest/gtest.h>
 

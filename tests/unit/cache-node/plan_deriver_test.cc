@@ -1,7 +1,7 @@
 // Plans of orders that are handed over as lists, one version after the other as a coordinator makes
 // them: each knows the lists of some passes, and begins where the one before has led.
 
-#include "cache-node/plan_deriver.h"
+#include "cache-node/planning/plan_deriver.h"
 
 #include <algorithm>
 #include <chrono>

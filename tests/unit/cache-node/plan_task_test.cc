@@ -1,4 +1,4 @@
-#include "cache-node/plan_task.h"
+#include "cache-node/planning/plan_task.h"
 
 #include <numeric>
 

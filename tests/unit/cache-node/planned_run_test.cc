@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "cache-node/plan_book.h"
-#include "cache-node/plan_deriver.h"
+#include "cache-node/planning/plan_book.h"
+#include "cache-node/planning/plan_deriver.h"
 #include "plan/plan.h"
 #include "sampler/order_source.h"
 #include "unit/cache-node/loopback_cluster.h"

@@ -1,4 +1,4 @@
-#include "cache-node/planned_shares.h"
+#include "cache-node/planning/planned_shares.h"
 
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "cache-node/private_copies.h"
+#include "cache-node/retention/private_copies.h"
 
 #include <gtest/gtest.h>
 

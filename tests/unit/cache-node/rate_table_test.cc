@@ -1,4 +1,4 @@
-#include "cache-node/rate_table.h"
+#include "cache-node/control/rate_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cache-node/report_room.h"
+#include "cache-node/control/report_room.h"
 
 #include <gtest/gtest.h>
 

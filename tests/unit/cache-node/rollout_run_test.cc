@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cache-node/node_dataset.h"
+#include "cache-node/serving/node_dataset.h"
 #include "sampler/order_source.h"
 #include "unit/cache-node/loopback_cluster.h"
 

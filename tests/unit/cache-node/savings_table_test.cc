@@ -1,4 +1,4 @@
-#include "cache-node/savings_table.h"
+#include "cache-node/control/savings_table.h"
 
 #include <gtest/gtest.h>
 

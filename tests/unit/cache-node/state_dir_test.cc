@@ -1,4 +1,4 @@
-#include "cache-node/state_dir.h"
+#include "cache-node/control/state_dir.h"
 
 #include <filesystem>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "cache-node/store_table.h"
+#include "cache-node/control/store_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cache-node/stream_table.h"
+#include "cache-node/control/stream_table.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "cache-node/token_check.h"
+#include "cache-node/trust/token_check.h"
 
 #include <deque>
 

@@ -1,4 +1,4 @@
-#include "cache-node/trace_parts.h"
+#include "cache-node/control/trace_parts.h"
 
 #include <gtest/gtest.h>
 

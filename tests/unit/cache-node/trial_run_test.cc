@@ -1,4 +1,4 @@
-#include "cache-node/trial_run.h"
+#include "cache-node/planning/trial_run.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cache-node/plan_deriver.h"
+#include "cache-node/planning/plan_deriver.h"
 #include "cache/home_map.h"
 
 namespace optcache::node {

@@ -1,4 +1,4 @@
-#include "cache-node/use_forecast.h"
+#include "cache-node/retention/use_forecast.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "cli/cluster_view.h"
+#include "cli/status/cluster_view.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/yaml_text.h"
+#include "cli/terminal/yaml_text.h"
 #include "support/golden_file.h"
 #include "unit/cli/plan_examples.h"
 

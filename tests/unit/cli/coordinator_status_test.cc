@@ -1,4 +1,4 @@
-#include "cli/coordinator_status.h"
+#include "cli/local/coordinator_status.h"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "cli/dataset_setup.h"
+#include "cli/up/dataset_setup.h"
 
 #include <filesystem>
 

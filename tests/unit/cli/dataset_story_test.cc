@@ -1,4 +1,4 @@
-#include "cli/dataset_story.h"
+#include "cli/explain/dataset_story.h"
 
 #include <string>
 #include <vector>

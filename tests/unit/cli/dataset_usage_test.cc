@@ -1,4 +1,4 @@
-#include "cli/dataset_usage.h"
+#include "cli/datasets/dataset_usage.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

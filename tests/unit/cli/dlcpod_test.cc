@@ -1,4 +1,4 @@
-#include "cli/dlcpod.h"
+#include "cli/convert/dlcpod.h"
 
 #include <string>
 #include <string_view>

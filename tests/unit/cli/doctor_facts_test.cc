@@ -1,4 +1,4 @@
-#include "cli/doctor_facts.h"
+#include "cli/doctor/doctor_facts.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "cli/doctor_findings.h"
+#include "cli/doctor/doctor_findings.h"
 
 #include <string>
 #include <vector>

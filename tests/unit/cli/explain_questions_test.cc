@@ -1,4 +1,4 @@
-#include "cli/explain_questions.h"
+#include "cli/explain/explain_questions.h"
 
 #include <string>
 #include <vector>

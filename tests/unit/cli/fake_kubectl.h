@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/files.h"
-#include "cli/kubectl.h"
+#include "cli/cluster/kubectl.h"
 #include "support/temp_dir.h"
 
 namespace optcache::cli {

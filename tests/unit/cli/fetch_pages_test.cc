@@ -1,4 +1,4 @@
-#include "cli/fetch_pages.h"
+#include "cli/local/fetch_pages.h"
 
 #include <gtest/gtest.h>
 

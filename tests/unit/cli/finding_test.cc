@@ -1,4 +1,4 @@
-#include "cli/finding.h"
+#include "cli/explain/finding.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "cli/headspace_print.h"
+#include "cli/headspace/headspace_print.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cli/job_pods.h"
+#include "cli/explain/job_pods.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cli/job_story.h"
+#include "cli/explain/job_story.h"
 
 #include <string>
 

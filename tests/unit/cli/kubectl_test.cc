@@ -1,4 +1,4 @@
-#include "cli/kubectl.h"
+#include "cli/cluster/kubectl.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "cli/leftovers.h"
+#include "cli/up/leftovers.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "cli/supervisor.h"
+#include "cli/up/supervisor.h"
 
 namespace optcache::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/live_screen.h"
+#include "cli/terminal/live_screen.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "cli/local_cluster.h"
+#include "cli/up/local_cluster.h"
 
 #include <fcntl.h>
 

@@ -1,4 +1,4 @@
-#include "cli/local_sources.h"
+#include "cli/up/local_sources.h"
 
 #include <gtest/gtest.h>
 

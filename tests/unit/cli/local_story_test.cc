@@ -1,4 +1,4 @@
-#include "cli/local_story.h"
+#include "cli/explain/local_story.h"
 
 #include <algorithm>
 #include <string>

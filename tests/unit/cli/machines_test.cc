@@ -1,4 +1,4 @@
-#include "cli/machines.h"
+#include "cli/up/machines.h"
 
 #include <set>
 

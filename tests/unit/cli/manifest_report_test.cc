@@ -1,4 +1,4 @@
-#include "cli/manifest_report.h"
+#include "cli/manifest/manifest_report.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "cli/memory_split.h"
+#include "cli/up/memory_split.h"
 
 #include <gtest/gtest.h>
 

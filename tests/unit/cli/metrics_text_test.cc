@@ -1,4 +1,4 @@
-#include "cli/metrics_text.h"
+#include "cli/local/metrics_text.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "cli/npy.h"
+#include "cli/order/npy.h"
 
 #include <filesystem>
 #include <string>

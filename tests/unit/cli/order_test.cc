@@ -1,4 +1,4 @@
-#include "cli/order.h"
+#include "cli/order/order.h"
 
 #include <filesystem>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "cli/npy.h"
+#include "cli/order/npy.h"
 #include "sampler/order_source.h"
 
 namespace optcache::cli {

@@ -1,4 +1,4 @@
-#include "cli/page_looks.h"
+#include "cli/explain/page_looks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/plan_in_cluster.h"
+#include "cli/plan/plan_in_cluster.h"
 
 #include <gtest/gtest.h>
 

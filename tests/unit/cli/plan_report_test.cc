@@ -1,4 +1,4 @@
-#include "cli/plan_report.h"
+#include "cli/plan/plan_report.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

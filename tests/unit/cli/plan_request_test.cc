@@ -1,4 +1,4 @@
-#include "cli/plan_request.h"
+#include "cli/plan/plan_request.h"
 
 #include <set>
 #include <string>

@@ -1,4 +1,4 @@
-#include "cli/plan_suggest.h"
+#include "cli/plan/plan_suggest.h"
 
 #include <gtest/gtest.h>
 

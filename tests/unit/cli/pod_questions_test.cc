@@ -1,4 +1,4 @@
-#include "cli/pod_questions.h"
+#include "cli/explain/pod_questions.h"
 
 #include <optional>
 #include <string>

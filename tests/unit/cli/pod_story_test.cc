@@ -1,11 +1,11 @@
-#include "cli/pod_story.h"
+#include "cli/explain/pod_story.h"
 
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/yaml_text.h"
+#include "cli/terminal/yaml_text.h"
 #include "support/golden_file.h"
 
 namespace optcache::cli {

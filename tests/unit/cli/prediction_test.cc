@@ -1,8 +1,8 @@
-#include "cli/prediction.h"
+#include "cli/cluster/prediction.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/stop_wait.h"
+#include "cli/terminal/stop_wait.h"
 #include "support/golden_file.h"
 #include "unit/cli/fake_kubectl.h"
 #include "unit/cli/plan_examples.h"

@@ -1,4 +1,4 @@
-#include "cli/reader_finding.h"
+#include "cli/explain/reader_finding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

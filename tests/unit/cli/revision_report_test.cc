@@ -1,4 +1,4 @@
-#include "cli/revision_report.h"
+#include "cli/rollout/revision_report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "cli/rollout_actions.h"
+#include "cli/rollout/rollout_actions.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/plan_questions.h"
+#include "cli/cluster/plan_questions.h"
 #include "unit/cli/fake_kubectl.h"
 #include "unit/cli/plan_examples.h"
 

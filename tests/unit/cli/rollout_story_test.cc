@@ -1,4 +1,4 @@
-#include "cli/rollout_story.h"
+#include "cli/rollout/rollout_story.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

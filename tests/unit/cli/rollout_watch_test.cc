@@ -1,4 +1,4 @@
-#include "cli/rollout_watch.h"
+#include "cli/rollout/rollout_watch.h"
 
 #include <fcntl.h>
 

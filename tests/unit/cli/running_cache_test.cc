@@ -1,4 +1,4 @@
-#include "cli/running_cache.h"
+#include "cli/local/running_cache.h"
 
 #include <gtest/gtest.h>
 

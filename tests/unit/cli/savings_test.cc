@@ -1,4 +1,4 @@
-#include "cli/savings.h"
+#include "cli/status/savings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cli/sidecar_pages.h"
+#include "cli/local/sidecar_pages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

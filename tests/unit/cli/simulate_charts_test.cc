@@ -1,4 +1,4 @@
-#include "cli/simulate_charts.h"
+#include "cli/simulate/simulate_charts.h"
 
 #include <gtest/gtest.h>
 

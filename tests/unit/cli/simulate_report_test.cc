@@ -1,4 +1,4 @@
-#include "cli/simulate_report.h"
+#include "cli/simulate/simulate_report.h"
 
 #include <gtest/gtest.h>
 

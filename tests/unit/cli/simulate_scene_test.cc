@@ -1,4 +1,4 @@
-#include "cli/simulate_scene.h"
+#include "cli/simulate/simulate_scene.h"
 
 #include <cmath>
 #include <string>

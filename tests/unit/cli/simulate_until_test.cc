@@ -1,4 +1,4 @@
-#include "cli/simulate_until.h"
+#include "cli/simulate/simulate_until.h"
 
 #include <string>
 

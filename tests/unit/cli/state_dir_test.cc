@@ -1,4 +1,4 @@
-#include "cli/state_dir.h"
+#include "cli/local/state_dir.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

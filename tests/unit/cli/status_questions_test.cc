@@ -1,4 +1,4 @@
-#include "cli/status_questions.h"
+#include "cli/status/status_questions.h"
 
 #include <string>
 #include <vector>

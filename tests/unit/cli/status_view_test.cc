@@ -1,4 +1,4 @@
-#include "cli/status_view.h"
+#include "cli/status/status_view.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "cli/suggestion.h"
+#include "cli/plan/suggestion.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/until_search.h"
+#include "cli/simulate/until_search.h"
 #include "sampler/order_source.h"
 
 namespace optcache::cli {

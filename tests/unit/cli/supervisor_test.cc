@@ -1,4 +1,4 @@
-#include "cli/supervisor.h"
+#include "cli/up/supervisor.h"
 
 #include <signal.h>
 

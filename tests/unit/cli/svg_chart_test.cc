@@ -1,8 +1,8 @@
-#include "cli/svg_chart.h"
+#include "cli/terminal/svg_chart.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/svg.h"
+#include "cli/terminal/svg.h"
 
 namespace optcache::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/time_unit.h"
+#include "cli/terminal/time_unit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/training_command.h"
+#include "cli/headspace/training_command.h"
 
 #include <sys/wait.h>
 

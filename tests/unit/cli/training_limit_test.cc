@@ -1,4 +1,4 @@
-#include "cli/training_limit.h"
+#include "cli/explain/training_limit.h"
 
 #include <map>
 #include <string>

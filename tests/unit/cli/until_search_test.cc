@@ -1,8 +1,8 @@
-#include "cli/until_search.h"
+#include "cli/simulate/until_search.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/simulate_charts.h"
+#include "cli/simulate/simulate_charts.h"
 
 namespace optcache::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/value_text.h"
+#include "cli/terminal/value_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cli/warm_progress.h"
+#include "cli/warmup/warm_progress.h"
 
 #include <gtest/gtest.h>
 

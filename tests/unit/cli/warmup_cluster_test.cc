@@ -1,4 +1,4 @@
-#include "cli/warmup_cluster.h"
+#include "cli/warmup/warmup_cluster.h"
 
 #include <fcntl.h>
 

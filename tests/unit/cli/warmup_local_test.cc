@@ -1,11 +1,11 @@
-#include "cli/warmup_local.h"
+#include "cli/warmup/warmup_local.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "cli/warm_process.h"
+#include "cli/warmup/warm_process.h"
 #include "support/temp_dir.h"
 
 namespace optcache::cli {

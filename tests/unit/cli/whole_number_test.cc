@@ -1,4 +1,4 @@
-#include "cli/whole_number.h"
+#include "cli/terminal/whole_number.h"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "cli/yaml_text.h"
+#include "cli/terminal/yaml_text.h"
 
 #include <gtest/gtest.h>
 

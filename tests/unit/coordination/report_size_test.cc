@@ -125,7 +125,7 @@ TEST(ReportSize, AReportOfWhatThereMayBeIsTaken) {
     report.retiring.insert(report.retiring.end(), report.datasets.begin(), report.datasets.end());
   report.manifests.assign(kMaxManifests, std::string(64, 'f'));
   EXPECT_GT(LeaveOutPasses(report), 0U);
-  // The rest is for the streams: cache-node/report_room.h.
+  // The rest is for the streams: cache-node/control/report_room.h.
   EXPECT_LE(ToJson(report).size(), kMaxReportBytes / 2);
 }
 

@@ -1,4 +1,4 @@
-#include "sidecar/alarms.h"
+#include "sidecar/ports/alarms.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "sidecar/byte_range.h"
+#include "sidecar/s3/byte_range.h"
 
 #include <gtest/gtest.h>
 

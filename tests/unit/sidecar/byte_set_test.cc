@@ -1,4 +1,4 @@
-#include "sidecar/byte_set.h"
+#include "sidecar/s3/byte_set.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "sidecar/client_desk.h"
+#include "sidecar/clients/client_desk.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sidecar/client_time.h"
+#include "sidecar/clients/client_time.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sidecar/computed_desk.h"
+#include "sidecar/computed/computed_desk.h"
 
 #include <set>
 

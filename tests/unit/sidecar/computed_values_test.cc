@@ -1,4 +1,4 @@
-#include "sidecar/computed_values.h"
+#include "sidecar/computed/computed_values.h"
 
 #include <gtest/gtest.h>
 

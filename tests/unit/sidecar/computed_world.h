@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sidecar/computed_desk.h"
+#include "sidecar/computed/computed_desk.h"
 #include "unit/sidecar/fakes.h"
 
 namespace optcache::sidecar {

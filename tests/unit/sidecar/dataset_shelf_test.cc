@@ -1,4 +1,4 @@
-#include "sidecar/dataset_shelf.h"
+#include "sidecar/manifests/dataset_shelf.h"
 
 #include <gtest/gtest.h>
 

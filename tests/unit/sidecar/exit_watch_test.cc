@@ -1,4 +1,4 @@
-#include "sidecar/exit_watch.h"
+#include "sidecar/programs/exit_watch.h"
 
 #include <filesystem>
 

@@ -20,7 +20,7 @@
 #include "base/crc32c.h"
 #include "base/random.h"
 #include "sampler/order_source.h"
-#include "sidecar/feeder.h"
+#include "sidecar/clients/feeder.h"
 #include "support/manual_clock.h"
 
 namespace optcache::sidecar {

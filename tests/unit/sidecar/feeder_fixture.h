@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sidecar/feeder.h"
+#include "sidecar/clients/feeder.h"
 #include "unit/sidecar/fakes.h"
 
 namespace optcache::sidecar {

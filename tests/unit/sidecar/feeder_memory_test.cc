@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "sidecar/feeder.h"
+#include "sidecar/clients/feeder.h"
 #include "unit/sidecar/feeder_fixture.h"
 
 namespace optcache::sidecar {

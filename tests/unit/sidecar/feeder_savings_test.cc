@@ -1,6 +1,6 @@
 // What the core counts of waits and savings.
 
-#include "sidecar/feeder.h"
+#include "sidecar/clients/feeder.h"
 #include "unit/sidecar/feeder_fixture.h"
 
 namespace optcache::sidecar {

@@ -1,6 +1,6 @@
 // The core as a whole: passes, staging and answers together. Its parts have tests of their own.
 
-#include "sidecar/feeder.h"
+#include "sidecar/clients/feeder.h"
 
 #include "unit/sidecar/feeder_fixture.h"
 

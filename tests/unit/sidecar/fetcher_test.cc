@@ -1,4 +1,4 @@
-#include "sidecar/fetcher.h"
+#include "sidecar/fetch/fetcher.h"
 
 #include <algorithm>
 

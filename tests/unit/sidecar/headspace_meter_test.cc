@@ -1,6 +1,6 @@
 // The meter in the whole core, as nothing of it can be seen without.
 
-#include "sidecar/headspace_meter.h"
+#include "sidecar/clients/headspace_meter.h"
 
 #include "unit/sidecar/fakes.h"
 

@@ -1,4 +1,4 @@
-#include "sidecar/http_date.h"
+#include "sidecar/s3/http_date.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "sidecar/index_verb.h"
+#include "sidecar/programs/index_verb.h"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "sidecar/joined_read.h"
+#include "sidecar/fetch/joined_read.h"
 
 #include <gtest/gtest.h>
 

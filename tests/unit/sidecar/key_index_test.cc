@@ -1,4 +1,4 @@
-#include "sidecar/key_index.h"
+#include "sidecar/s3/key_index.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sidecar/key_order.h"
+#include "sidecar/s3/key_order.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sidecar/key_space.h"
+#include "sidecar/s3/key_space.h"
 
 #include <gtest/gtest.h>
 

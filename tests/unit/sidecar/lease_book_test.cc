@@ -1,4 +1,4 @@
-#include "sidecar/lease_book.h"
+#include "sidecar/fetch/lease_book.h"
 
 #include "unit/sidecar/fakes.h"
 

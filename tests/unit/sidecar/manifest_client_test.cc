@@ -1,4 +1,4 @@
-#include "sidecar/manifest_client.h"
+#include "sidecar/manifests/manifest_client.h"
 
 #include <fcntl.h>
 

@@ -1,4 +1,4 @@
-#include "sidecar/manifest_upload.h"
+#include "sidecar/manifests/manifest_upload.h"
 
 #include "support/growing_deadline.h"
 #include "support/temp_dir.h"

@@ -1,4 +1,4 @@
-#include "sidecar/name_claims.h"
+#include "sidecar/prefetch/name_claims.h"
 
 #include <map>
 #include <random>

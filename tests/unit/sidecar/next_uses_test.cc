@@ -1,4 +1,4 @@
-#include "sidecar/next_uses.h"
+#include "sidecar/computed/next_uses.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sidecar/node_link.h"
+#include "sidecar/fetch/node_link.h"
 
 #include <gtest/gtest.h>
 

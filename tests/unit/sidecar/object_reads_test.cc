@@ -1,4 +1,4 @@
-#include "sidecar/object_reads.h"
+#include "sidecar/s3/object_reads.h"
 
 #include "sidecar/client_router.h"
 #include "unit/sidecar/fakes.h"

@@ -1,4 +1,4 @@
-#include "sidecar/order_replayer.h"
+#include "sidecar/prefetch/order_replayer.h"
 
 #include <gtest/gtest.h>
 

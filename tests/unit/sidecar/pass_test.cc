@@ -1,4 +1,4 @@
-#include "sidecar/pass.h"
+#include "sidecar/prefetch/pass.h"
 
 #include "unit/sidecar/fakes.h"
 

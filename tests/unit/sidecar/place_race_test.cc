@@ -1,4 +1,4 @@
-#include "sidecar/place_race.h"
+#include "sidecar/manifests/place_race.h"
 
 #include "support/growing_deadline.h"
 #include "unit/sidecar/scripted_node.h"

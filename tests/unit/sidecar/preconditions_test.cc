@@ -1,4 +1,4 @@
-#include "sidecar/preconditions.h"
+#include "sidecar/s3/preconditions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sidecar/put_window.h"
+#include "sidecar/fetch/put_window.h"
 
 #include "unit/sidecar/fakes.h"
 

@@ -1,4 +1,4 @@
-#include "sidecar/python_copy.h"
+#include "sidecar/programs/python_copy.h"
 
 #include <filesystem>
 

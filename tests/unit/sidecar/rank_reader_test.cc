@@ -1,6 +1,6 @@
 // Where the passes of a rank are taken to end.
 
-#include "sidecar/rank_reader.h"
+#include "sidecar/prefetch/rank_reader.h"
 
 #include "unit/sidecar/fakes.h"
 

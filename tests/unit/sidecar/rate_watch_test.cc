@@ -1,4 +1,4 @@
-#include "sidecar/rate_watch.h"
+#include "sidecar/fetch/rate_watch.h"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "sidecar/read_pace.h"
+#include "sidecar/fetch/read_pace.h"
 
 #include <gtest/gtest.h>
 

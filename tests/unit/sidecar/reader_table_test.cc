@@ -1,8 +1,8 @@
-#include "sidecar/reader_table.h"
+#include "sidecar/prefetch/reader_table.h"
 
 #include "handoff/layout.h"
 #include "sampler/id_list.h"
-#include "sidecar/stream_name.h"
+#include "sidecar/ports/stream_name.h"
 #include "unit/sidecar/fakes.h"
 #include "wire/stream_id.h"
 

@@ -1,4 +1,4 @@
-#include "sidecar/s3_answer.h"
+#include "sidecar/s3/s3_answer.h"
 
 #include <algorithm>
 

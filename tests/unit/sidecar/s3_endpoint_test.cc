@@ -1,6 +1,6 @@
 // The endpoint over real sockets, with what it needs of the core held still.
 
-#include "sidecar/s3_endpoint.h"
+#include "sidecar/s3/s3_endpoint.h"
 
 #include <sys/socket.h>
 

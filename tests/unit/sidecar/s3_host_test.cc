@@ -1,4 +1,4 @@
-#include "sidecar/s3_host.h"
+#include "sidecar/s3/s3_host.h"
 
 #include <gtest/gtest.h>
 

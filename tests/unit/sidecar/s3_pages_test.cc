@@ -1,4 +1,4 @@
-#include "sidecar/s3_pages.h"
+#include "sidecar/s3/s3_pages.h"
 
 #include <algorithm>
 #include <set>

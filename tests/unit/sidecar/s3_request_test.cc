@@ -1,4 +1,4 @@
-#include "sidecar/s3_request.h"
+#include "sidecar/s3/s3_request.h"
 
 #include <gtest/gtest.h>
 

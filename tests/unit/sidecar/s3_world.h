@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "dataset/manifest_builder.h"
-#include "sidecar/key_space.h"
+#include "sidecar/s3/key_space.h"
 
 namespace optcache::sidecar {
 

@@ -1,4 +1,4 @@
-#include "sidecar/sample_memory.h"
+#include "sidecar/ports/sample_memory.h"
 
 #include "unit/sidecar/fakes.h"
 

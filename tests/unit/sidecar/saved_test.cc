@@ -1,4 +1,4 @@
-#include "sidecar/saved.h"
+#include "sidecar/clients/saved.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

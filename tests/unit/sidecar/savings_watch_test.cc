@@ -1,4 +1,4 @@
-#include "sidecar/savings_watch.h"
+#include "sidecar/clients/savings_watch.h"
 
 #include "unit/sidecar/fakes.h"
 

@@ -1,4 +1,4 @@
-#include "sidecar/sources_file.h"
+#include "sidecar/clients/sources_file.h"
 
 #include <chrono>
 #include <cstdlib>

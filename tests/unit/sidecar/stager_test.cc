@@ -1,6 +1,6 @@
 // What staging gains where the store is slow, in virtual time.
 
-#include "sidecar/stager.h"
+#include "sidecar/prefetch/stager.h"
 
 #include "unit/sidecar/throttled_world.h"
 

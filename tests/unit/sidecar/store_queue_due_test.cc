@@ -1,6 +1,6 @@
 // Which reads begin, and which are held back, where a store is slow.
 
-#include "sidecar/store_queue.h"
+#include "sidecar/fetch/store_queue.h"
 #include "unit/sidecar/store_queue_fixture.h"
 
 namespace optcache::sidecar {

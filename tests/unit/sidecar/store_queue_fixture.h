@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sidecar/store_queue.h"
+#include "sidecar/fetch/store_queue.h"
 #include "unit/sidecar/fakes.h"
 
 namespace optcache::sidecar {

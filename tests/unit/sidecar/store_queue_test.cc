@@ -1,7 +1,7 @@
-#include "sidecar/store_queue.h"
+#include "sidecar/fetch/store_queue.h"
 
 #include "base/random.h"
-#include "sidecar/joined_read.h"
+#include "sidecar/fetch/joined_read.h"
 #include "unit/sidecar/store_queue_fixture.h"
 
 namespace optcache::sidecar {

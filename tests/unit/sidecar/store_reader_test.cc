@@ -1,4 +1,4 @@
-#include "sidecar/store_reader.h"
+#include "sidecar/fetch/store_reader.h"
 
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-#include "sidecar/store_speed.h"
+#include "sidecar/fetch/store_speed.h"
 
 #include <vector>
 

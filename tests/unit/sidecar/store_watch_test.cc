@@ -1,4 +1,4 @@
-#include "sidecar/store_watch.h"
+#include "sidecar/fetch/store_watch.h"
 
 #include "unit/sidecar/fakes.h"
 

@@ -1,4 +1,4 @@
-#include "sidecar/stream_name.h"
+#include "sidecar/ports/stream_name.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sidecar/termination.h"
+#include "sidecar/programs/termination.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

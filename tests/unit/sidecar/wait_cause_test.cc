@@ -1,4 +1,4 @@
-#include "sidecar/wait_cause.h"
+#include "sidecar/clients/wait_cause.h"
 
 #include <gtest/gtest.h>
 

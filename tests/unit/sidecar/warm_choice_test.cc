@@ -1,4 +1,4 @@
-#include "sidecar/warm_choice.h"
+#include "sidecar/programs/warm_choice.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "sidecar/warm_verb.h"
+#include "sidecar/programs/warm_verb.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

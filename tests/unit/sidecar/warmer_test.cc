@@ -1,4 +1,4 @@
-#include "sidecar/warmer.h"
+#include "sidecar/programs/warmer.h"
 
 #include <numeric>
 #include <set>

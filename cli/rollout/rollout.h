@@ -1,0 +1,11 @@
+#pragma once
+
+#include "cli/terminal/verb.h"
+
+namespace optcache::cli {
+
+// rollout status|history|pause|resume|undo|restart: a change of a CachePlan on its way to the
+// nodes.
+void AddRolloutCommand(CLI::App& app, Verb& chosen);
+
+}  // namespace optcache::cli

@@ -1,0 +1,260 @@
+// Turns each Dataset of the configuration into a manifest on disk and a spec for the coordinator.
+//
+// A manifest stands beside a text with all that it depends on (SourceText). If that text is the
+// same, the manifest is used again without looking at the source. Both files are written
+// atomically, the text last: an interrupted run indexes again and never takes a half manifest.
+
+#include "cli/up/dataset_setup.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "cli/manifest/manifest_report.h"
+#include "cli/terminal/progress_line.h"
+#include "coordination/status.h"
+#include "dataset/manifest.h"
+#include "sampler/recipe_text.h"
+#include "storage/index.h"
+#include "storage/open_store.h"
+
+namespace optcache::cli {
+namespace {
+
+constexpr Duration kIndexLimit = std::chrono::hours(6);
+
+coordination::Retention ToCoordination(config::Retention retention) {
+  switch (retention) {
+    case config::Retention::kOptimal:
+      return coordination::Retention::kOptimal;
+    case config::Retention::kPin:
+      return coordination::Retention::kPin;
+    case config::Retention::kLru:
+      return coordination::Retention::kLru;
+    case config::Retention::kNone:
+      return coordination::Retention::kNone;
+  }
+  return coordination::Retention::kOptimal;
+}
+
+std::optional<dataset::Order> ToDataset(std::optional<config::Order> order) {
+  if (!order) return std::nullopt;
+  switch (*order) {
+    case config::Order::kImageFolder:
+      return dataset::Order::kImageFolder;
+    case config::Order::kPath:
+      return dataset::Order::kPath;
+    case config::Order::kList:
+      return dataset::Order::kList;
+  }
+  return std::nullopt;
+}
+
+storage::IndexFormat ToStorage(config::Format format) {
+  switch (format) {
+    case config::Format::kFiles:
+      return storage::IndexFormat::kFiles;
+    case config::Format::kTar:
+      return storage::IndexFormat::kTar;
+    case config::Format::kTarFiles:
+      return storage::IndexFormat::kTarFiles;
+    case config::Format::kRanges:
+      return storage::IndexFormat::kRanges;
+    case config::Format::kNpy:
+      return storage::IndexFormat::kNpy;
+    case config::Format::kMegatron:
+      return storage::IndexFormat::kMegatron;
+  }
+  return storage::IndexFormat::kFiles;
+}
+
+// What a manifest depends on besides the source's content; kept beside it.
+std::string SourceText(const config::Dataset& dataset, const std::string& store) {
+  std::string text = "source: " + store + "\n";
+  if (dataset.http) text += "listing: " + dataset.http->listing + "\n";
+  if (dataset.format != config::Format::kFiles)
+    text += fmt::format("format: {}\n", static_cast<int>(dataset.format));
+  if (dataset.order) text += fmt::format("order: {}\n", static_cast<int>(*dataset.order));
+  for (const std::string& pattern : dataset.include)
+    text += "include: " + pattern + "\n";
+  if (dataset.verify == config::Verify::kDigest) text += "verify: Digest\n";
+  return text;
+}
+
+// `/data` stays; a folder given relative to here becomes absolute, since sidecars may run
+// elsewhere.
+std::string StoreAddress(const config::Dataset& dataset) {
+  return dataset.file ? std::filesystem::absolute(dataset.Address()).lexically_normal().string()
+                      : dataset.Address();
+}
+
+std::string KeysFolderOf(const config::Dataset& dataset, const SetupOptions& options) {
+  const auto folder = options.keys_folders.find(dataset.QualifiedName());
+  return folder == options.keys_folders.end() ? "" : folder->second;
+}
+
+Result<std::string> Index(const config::Dataset& dataset, const std::string& address,
+                          const SetupOptions& options) {
+  const auto& [requests, bytes] = dataset.limits;
+  storage::OpenOptions open{
+      .ca_file = options.ca_file,
+      .keys_folder = KeysFolderOf(dataset, options),
+      .retry = {.patience = dataset.patience, .seed = static_cast<std::uint64_t>(::getpid())},
+      .rates = {.requests_per_second = static_cast<double>(requests),
+                .bytes_per_second = static_cast<double>(bytes)}};
+  if (dataset.http) open.listing = dataset.http->listing;
+  ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
+                   storage::OpenStore(address, open));
+  options.say(fmt::format("{}: indexing {}", dataset.QualifiedName(), address));
+  ProgressLine line;
+  const auto progress = [&](storage::IndexProgress p) {
+    line.Show(storage::StepName(p.step), p.done, p.all);
+  };
+  const storage::IndexOptions index{.format = ToStorage(dataset.format),
+                                    .order = ToDataset(dataset.order),
+                                    .include = dataset.include,
+                                    .digests = dataset.verify == config::Verify::kDigest,
+                                    .deadline = Deadline::After(SystemClock(), kIndexLimit),
+                                    .progress = progress};
+  ASSIGN_OR_RETURN(const storage::IndexReport report, storage::BuildManifest(*store, index));
+  for (const std::string& note : BuildNotes(report))
+    options.say(fmt::format("{}: {}", dataset.QualifiedName(), note));
+  return std::string(report.manifest.bytes());
+}
+
+// The manifest's bytes: those of the file if it was made from the same source.
+Result<std::string> FindOrIndex(const config::Dataset& dataset, const std::string& address,
+                                const std::string& file, const SetupOptions& options) {
+  const std::string source_file = file + ".source";
+  const std::string source = SourceText(dataset, address);
+  const Result<std::string> known = ReadFile(source_file, 1_MiB);
+  if (!options.reindex && known && *known == source) {
+    Result<std::string> bytes = ReadFile(file, dataset::kManifestBytesMax);
+    if (bytes) {
+      options.say(dataset.QualifiedName() +
+                  ": indexed earlier; --reindex looks for what has changed since");
+      return bytes;
+    }
+  }
+  ASSIGN_OR_RETURN(std::string bytes, Index(dataset, address, options));
+  RETURN_IF_ERROR(WriteFileAtomically(file, bytes));
+  RETURN_IF_ERROR(WriteFileAtomically(source_file, source));
+  return bytes;
+}
+
+// The order of the plan's first job over this many samples; empty: it names none.
+std::string OrderOf(const config::CachePlan& plan, std::uint64_t samples) {
+  if (plan.jobs.empty()) return "";
+  const config::Sampler& job = plan.jobs.front().sampler;
+  const bool distributed = job.kind == "TorchDistributed";
+  // What does not concern the kind keeps its default.
+  return sampler::FormatRecipe({.kind = distributed   ? sampler::Kind::kTorchDistributed
+                                        : job.shuffle ? sampler::Kind::kTorchRandom
+                                                      : sampler::Kind::kSequential,
+                                .size = samples,
+                                .seed = distributed || job.shuffle ? job.seed : 0,
+                                .world = distributed ? job.world_size : 1,
+                                .shuffle = !distributed || job.shuffle,
+                                .drop_last = distributed && job.drop_last});
+}
+
+bool WantsDisk(const config::Dataset& dataset) {
+  return std::ranges::find(dataset.tiers, config::Tier::kDisk) != dataset.tiers.end();
+}
+
+std::vector<std::string> NotesOn(const config::Dataset& dataset, bool has_disk) {
+  std::vector<std::string> notes;
+  if (WantsDisk(dataset) && !has_disk) {
+    notes.emplace_back(
+        "tier Disk: no disk is given (--disk, --disk-capacity); memory alone is used");
+  }
+  if (dataset.placement != config::Placement{}) {
+    notes.emplace_back("placement has no meaning on one machine");
+  }
+  if (dataset.index_interval) {
+    notes.emplace_back(
+        "index.interval has no meaning on one machine: --reindex looks for what has changed");
+  }
+  return notes;
+}
+
+// Bytes where a share was meant, as in `capacity: 30`, keep nothing: refused.
+Status CheckCapacity(const config::Capacity& capacity, const coordination::DatasetSpec& spec) {
+  if (capacity.percent > 0 || spec.samples == 0) return OkStatus();
+  const ByteCount mean = spec.bytes / spec.samples;
+  if (capacity.bytes >= mean) return OkStatus();
+  const std::string meant =
+      capacity.bytes > 0 && capacity.bytes <= 100 ? fmt::format("{}%, or ", capacity.bytes) : "";
+  return {
+      Code::kInvalidArgument,
+      fmt::format("dataset {}: spec.cache.capacity is {}, less than one sample ({} in the mean): "
+                  "did you mean {}a number of bytes with its unit, as 20Gi?",
+                  spec.name, FormatBytes(capacity.bytes), FormatBytes(mean), meant)};
+}
+
+}  // namespace
+
+Result<config::Configuration> ReadConfiguration(const std::vector<std::string>& files) {
+  config::Configuration whole;
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(file, config::kMaxFileBytes));
+    ASSIGN_OR_RETURN(config::Configuration part, config::ParseConfiguration(text, file));
+    RETURN_IF_ERROR(config::Merge(std::move(part), whole).WithContext(file));
+  }
+  RETURN_IF_ERROR(config::CheckReferences(whole));
+  if (whole.datasets.empty()) {
+    return Error(Code::kInvalidArgument,
+                 "no Dataset in the files given: there is nothing to cache");
+  }
+  return whole;
+}
+
+Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::CachePlan& plan,
+                                  const SetupOptions& options) {
+  const std::string name = dataset.QualifiedName();
+  ReadyDataset ready{.manifest_file = fmt::format("{}/manifests/{}.{}.manifest", options.state_dir,
+                                                  dataset.name_space, dataset.name),
+                     .store = StoreAddress(dataset),
+                     .keys_folder = KeysFolderOf(dataset, options),
+                     .limits = dataset.limits,
+                     .patience = dataset.patience,
+                     .price = dataset.price,
+                     .notes = NotesOn(dataset, options.has_disk)};
+  Result<std::string> bytes = FindOrIndex(dataset, ready.store, ready.manifest_file, options);
+  if (!bytes) return Error(std::move(bytes).error().WithContext("dataset " + name));
+  ready.manifest = std::make_shared<const std::string>(*bytes);
+  Result<dataset::Manifest> manifest = dataset::Manifest::Parse(*std::move(bytes));
+  if (!manifest) return Error(std::move(manifest).error().WithContext(ready.manifest_file));
+  ready.spec = {.name = name,
+                .manifest_digest = dataset::ToHex(manifest->digest()),
+                .key = dataset::KeyOf(name, dataset::ToHex(manifest->digest())),
+                .samples = manifest->samples(),
+                .bytes = manifest->total_bytes(),
+                .capacity = dataset.capacity.Of(manifest->total_bytes()),
+                .retention = ToCoordination(plan.retention),
+                .objective = plan.objective == config::Objective::kBytes
+                                 ? coordination::Objective::kBytes
+                                 : coordination::Objective::kRequests,
+                .limits = {.requests = static_cast<double>(dataset.limits.requests_per_second),
+                           .bytes = static_cast<double>(dataset.limits.bytes_per_second)}};
+  for (SampleId id = 0; id < manifest->samples(); ++id)
+    ready.largest = std::max(ready.largest, manifest->Size(id));
+  ready.order = OrderOf(plan, ready.spec.samples);
+  RETURN_IF_ERROR(CheckCapacity(dataset.capacity, ready.spec));
+  if (WantsDisk(dataset)) ready.spec.with_disk = std::min(ready.spec.capacity, ready.spec.bytes);
+  if (dataset.min_capacity) {
+    const ByteCount floor = dataset.min_capacity->Of(manifest->total_bytes());
+    ready.floor = std::min({floor, ready.spec.capacity, ready.spec.bytes});
+  }
+  if (auto note = coordination::OversizeNote(ready.spec.capacity, ready.spec.bytes)) {
+    ready.notes.push_back(*std::move(note));
+  }
+  return ready;
+}
+
+}  // namespace optcache::cli
