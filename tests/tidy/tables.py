@@ -26,7 +26,19 @@ LAYERS: dict[str, set[str]] = {
     "control": {"dataset", "sampler", "plan", "coordination", "net", "metrics"},
 }
 
-PROGRAMS = ("cache-node", "sidecar", "operator", "cli")
+# The rooms of each program: its folders with C++. One includes itself and those before it; the files of
+# the program's root include all. What is in a room: its README.md. Why: docs/adr/0037.
+ROOMS: dict[str, tuple[str, ...]] = {
+    "cache-node": ("retention", "control", "trust", "manifests", "planning", "serving"),
+    "sidecar": ("ports", "manifests", "fetch", "prefetch", "computed", "clients", "s3", "programs"),
+    "operator": ("pki", "api", "webhook", "reconcile", "manager"),
+    "cli": (
+        *("terminal", "cluster", "local"),  # what several subcommands need
+        *("manifest", "order", "rollout", "status", "simulate", "explain", "up", "plan", "datasets"),
+        *("doctor", "headspace", "warmup", "convert", "dashboard"),
+    ),
+}
+PROGRAMS = tuple(ROOMS)
 
 # No thread, no clock, no file, no socket: same input, same output.
 PURE = ("dataset", "sampler", "plan", "simulation", "headspace", "coordination", "wire")

@@ -8,222 +8,18 @@ Prints one finding a line, `file:line: what, use what instead`, and fails if the
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import tables
+from layers import check_declared_layers, check_includes, check_rooms, check_third_parties
+from tree import CPP, LISTS, SHOWS_METRICS, Finding, Findings, Tree, ask_git, cpp_files, read_tree, shows_lines
 
-CPP = (".cc", ".h")
-LISTS = (".cmake", "CMakeLists.txt")
-INCLUDE = re.compile(r'^\s*#\s*include\s+(<[^>]+>|"[^"]+")')
-STRING = re.compile(r'"(?:\\.|[^"\\])*"')
-CODE_SPAN = re.compile(r"`[^`]*`")
 METRIC = re.compile(r'"(optcache_[a-z0-9_]+)"')
 CATALOG = "lib/metrics/catalog"  # and its parts
-# What shows metrics to people, by the beginning of its path.
-SHOWS_METRICS = (
-    "charts/optcache/dashboards/",
-    "charts/optcache/templates/prometheusrule.yaml",
-)
-
-
-@dataclass(frozen=True)
-class File:
-    path: str  # relative to the root, with slashes
-    size: int
-    text: str  # empty for files of other kinds than those checked
-
-    @cached_property
-    def lines(self) -> list[str]:
-        return self.text.splitlines()
-
-    def includes(self) -> Iterator[tuple[int, str]]:
-        for number, line in enumerate(self.lines, 1):
-            if match := INCLUDE.match(line):
-                yield number, match.group(1)
-
-    def code(self) -> Iterator[tuple[int, str]]:
-        """Lines without string contents and // comments."""
-        for number, line in enumerate(self.lines, 1):
-            yield number, STRING.sub('""', line).split("//", 1)[0]
-
-    def comments(self) -> Iterator[tuple[int, str]]:
-        """What stands after // in C++."""
-        for number, line in enumerate(self.lines, 1):
-            yield number, STRING.sub('""', line).partition("//")[2]
-
-    def messages(self) -> Iterator[tuple[int, str]]:
-        """What C++ has in quotes, but for includes."""
-        for number, line in enumerate(self.lines, 1):
-            if not INCLUDE.match(line):
-                yield number, " ".join(STRING.findall(line))
-
-    def python_messages(self) -> Iterator[tuple[int, str]]:
-        """What Python has in quotes, but for docstrings that nothing shows."""
-        tree = ast.parse(self.text)
-        unseen = {
-            node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Expr)
-            and not (node is tree.body[0] and "__doc__" in self.text)
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in unseen:
-                yield from enumerate(node.value.splitlines(), node.lineno)
-
-    def prose(self) -> Iterator[tuple[int, str]]:
-        """Lines of a document; of code in them the quotes are left."""
-        fenced = False
-        for number, line in enumerate(self.lines, 1):
-            fenced ^= line.lstrip().startswith("```")
-            if not fenced:
-                yield number, CODE_SPAN.sub("``", line)
-
-    @property
-    def library(self) -> str:
-        parts = self.path.split("/")
-        return parts[1] if parts[0] == "lib" and len(parts) > 2 else ""
-
-    @property
-    def program(self) -> str:
-        first = self.path.split("/", 1)[0]
-        return first if first in tables.PROGRAMS else ""
-
-
-@dataclass(frozen=True)
-class Finding:
-    path: str
-    line: int
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.message}"
-
-
-Tree = dict[str, File]
-Findings = Iterator[Finding]
-
-
-def ask_git(root: Path, *words: str) -> str:
-    """What git prints; nothing where it fails, and outside a repository."""
-    if not (root / ".git").exists():
-        return ""
-    command = ["git", "-C", str(root), *words]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    return ran.stdout if ran.returncode == 0 else ""
-
-
-def list_paths(root: Path) -> list[str]:
-    """What git tracks or would track; outside a repository, all files."""
-    if listed := ask_git(root, "ls-files", "-coz", "--exclude-standard"):
-        return [path for path in listed.split("\0") if path]
-    return [
-        os.path.relpath(os.path.join(folder, name), root)
-        for folder, _, names in os.walk(root)
-        for name in names
-    ]
-
-
-def read_tree(root: Path) -> Tree:
-    checked = (*CPP, *LISTS, ".py", ".md")
-    tree: Tree = {}
-    for path in sorted(list_paths(root)):
-        full = root / path
-        if not full.is_file():
-            continue
-        wanted = path.endswith(checked) or path.startswith(SHOWS_METRICS) or shows_lines(path)
-        text = full.read_text(errors="replace") if wanted else ""
-        tree[path] = File(path, full.stat().st_size, text)
-    return tree
-
-
-def cpp_files(tree: Tree) -> Iterator[File]:
-    return (file for file in tree.values() if file.path.endswith(CPP))
-
-
-def declared_deps(tree: Tree) -> dict[str, tuple[str, int, list[str]]]:
-    """library -> (file, line, DEPS), from project_library() calls."""
-    declared = {}
-    for file in tree.values():
-        if not re.fullmatch(r"lib/(CMakeLists\.txt|[^/]+/library\.cmake)", file.path):
-            continue
-        text = re.sub(r"#.*", "", file.text)
-        for call in re.finditer(r"project_library\(\s*(\S+)([^)]*)\)", text):
-            deps = re.search(r"\bDEPS\s+(.*?)(?=\b[A-Z_]{4,}\b|$)", call.group(2), re.DOTALL)
-            line = text.count("\n", 0, call.start()) + 1
-            declared[call.group(1)] = (file.path, line, deps.group(1).split() if deps else [])
-    return declared
-
-
-def check_declared_layers(tree: Tree) -> Findings:
-    for library, (path, line, deps) in declared_deps(tree).items():
-        if library not in tables.LAYERS:
-            yield Finding(path, line, f"{library} has no layer, add it to LAYERS in tables.py")
-            continue
-        for extra in sorted(set(deps) - tables.LAYERS[library] - {"base"}):
-            yield Finding(
-                path,
-                line,
-                f"{library} may not depend on {extra}, use an interface that {library} declares "
-                "and a program fills",
-            )
-
-
-def check_includes(tree: Tree) -> Findings:
-    declared = declared_deps(tree)
-    for file in cpp_files(tree):
-        for line, name in file.includes():
-            if not name.startswith('"'):
-                continue
-            target = name.strip('"').split("/")
-            if message := include_error(file, target, declared):
-                yield Finding(file.path, line, message)
-
-
-def include_error(
-    file: File, target: list[str], declared: dict[str, tuple[str, int, list[str]]]
-) -> str:
-    first = target[0]
-    if not (file.library or file.program):
-        return internal_error(file, target)
-    if file.library:
-        allowed = {file.library, "base", *declared.get(file.library, ("", 0, []))[2]}
-        if first in tables.PROGRAMS or first == "tests":
-            return f"a library includes {first}/, use what is in lib/"
-        if first in tables.LAYERS and first not in allowed:
-            return f"{file.library} includes {first}/ without naming it, use DEPS"
-    elif first in tables.PROGRAMS and first != file.program:
-        return f"a program includes another's {first}/, use a library for what both need"
-    elif first in ("tests", "support"):
-        return "a program includes test code, use what is in lib/"
-    return internal_error(file, target)
-
-
-def internal_error(file: File, target: list[str]) -> str:
-    if "internal" not in target[:-1]:
-        return ""
-    owner = target[0]
-    if file.library == owner or file.path.startswith(f"tests/unit/{owner}/"):
-        return ""
-    return f"{'/'.join(target)} is internal to {owner}, use its public headers"
-
-
-def check_third_parties(tree: Tree) -> Findings:
-    for file in cpp_files(tree):
-        for line, name in file.includes():
-            for header, owners in tables.OWNERS:
-                tests = tuple("tests/unit/" + o.split("/")[1] + "/" for o in owners if "lib/" in o)
-                if header.match(name) and not file.path.startswith((*owners, *tests)):
-                    yield Finding(
-                        file.path, line, f"{name} belongs to {', '.join(owners)}, use its interface"
-                    )
 
 
 def check_purity(tree: Tree) -> Findings:
@@ -266,11 +62,19 @@ def check_sources_are_built(tree: Tree) -> Findings:
     lists = {file.path: file.text for file in tree.values() if file.path.endswith(LISTS)}
     named = {word for text in lists.values() for word in re.findall(r"[\w-]+", text)}
     for file in cpp_files(tree):
-        folder = file.path.rpartition("/")[0]
-        nearby = sorted(path for path in lists if path.rpartition("/")[0] == folder)
+        nearby = nearest_lists(file.path, lists)
         name = Path(file.path).stem.removesuffix("_fuzz")  # fuzz targets are listed by what they fuzz
         if nearby and file.path.endswith(".cc") and name not in named:
             yield Finding(file.path, 1, f"is never compiled, use {nearby[0]}")
+
+
+def nearest_lists(path: str, lists: dict[str, str]) -> list[str]:
+    """Those of its folder, else of the one above it, and so on."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        if found := sorted(one for one in lists if one.rpartition("/")[0] == path):
+            return found
+    return []
 
 
 def check_metrics(tree: Tree) -> Findings:
@@ -398,10 +202,6 @@ def check_words(tree: Tree) -> Findings:
                     yield Finding(file.path, line, f"{match.group()} is banned, use {instead}")
 
 
-def shows_lines(path: str) -> bool:
-    return any(path == place or place.endswith("/") and path.startswith(place) for place in tables.SHOW_LINES)
-
-
 def check_language(tree: Tree) -> Findings:
     """docs/STYLE.md, Language: documents, the Python package, comments in C++, messages, help."""
     for file in tree.values():
@@ -447,6 +247,7 @@ def check_exceptions(tree: Tree) -> Findings:
 RULES: list[Callable[[Tree], Findings]] = [
     check_declared_layers,
     check_includes,
+    check_rooms,
     check_third_parties,
     check_purity,
     check_tests_exist,

@@ -13,12 +13,13 @@ import tables
 import tidy
 
 LAYERS = """\
-project_library(base HEADERS result.h SOURCES log.cc)
+project_library(base HEADERS result.h SOURCES clock.cc log.cc)
 project_library(plan  # the clairvoyant part
-  HEADERS plan.h SOURCES plan.cc
+  HEADERS plan.h SOURCES belady.cc belady_tree.cc plan.cc
   DEPS base dataset
   PRIVATE_DEPS fmt::fmt)
 project_library(net HEADERS server.h SOURCES server.cc DEPS wire)
+project_library(metrics SOURCES catalog.cc DEPS base)
 """
 
 
@@ -72,6 +73,22 @@ class TidyTest(unittest.TestCase):
         self.write("sidecar/agent.h", '#pragma once\n#include "support/manual_clock.h"\n')
         self.expect("sidecar/agent.h:2: a program includes test code")
 
+    def test_a_room_includes_itself_and_those_before_it(self) -> None:
+        self.write("cli/terminal/print.h", "#pragma once\n")
+        include = '#pragma once\n#include "cli/terminal/print.h"\n'
+        self.write("cli/terminal/table.h", include)
+        self.write("cli/up/up.h", include)
+        self.write("cli/program.h", '#pragma once\n#include "cli/up/up.h"\n')
+        self.expect()
+        self.write("cli/terminal/table.h", '#pragma once\n#include "cli/up/up.h"\n')
+        self.expect("cli/terminal/table.h:2: terminal comes before up, which includes it")
+        self.write("cli/terminal/table.h", '#pragma once\n#include "cli/program.h"\n')
+        self.expect("cli/terminal/table.h:2: terminal comes before the root")
+
+    def test_a_room_has_its_place(self) -> None:
+        self.write("sidecar/attic/box.h", "#pragma once\n")
+        self.expect("sidecar/attic/box.h:1: attic is no room of sidecar, add it to ROOMS")
+
     def test_internal_headers_are_for_their_library_and_its_tests(self) -> None:
         include = '#pragma once\n#include "plan/internal/tree.h"\n'
         self.write("lib/plan/plan.h", include)
@@ -109,6 +126,12 @@ class TidyTest(unittest.TestCase):
         self.expect(
             "tests/unit/plan/belady_test.cc:1: is never compiled, use tests/unit/plan/tests.cmake"
         )
+
+    def test_a_source_of_a_room_is_in_the_list_of_its_program(self) -> None:
+        self.write("cli/CMakeLists.txt", "add_library(cli STATIC up/up.cc)")
+        self.write("cli/up/up.cc", "")
+        self.write("cli/up/machines.cc", "")
+        self.expect("cli/up/machines.cc:1: is never compiled, use cli/CMakeLists.txt")
 
     def test_one_test_may_cover_the_parts_of_one_idea(self) -> None:
         self.write("lib/plan/belady_tree.cc", "")
