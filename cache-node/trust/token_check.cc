@@ -165,8 +165,7 @@ MonotonicTime TokenCheck::Remember(const dataset::Digest& key, const Result<Call
   Duration keep = caller ? limits_.remember_good : limits_.remember_bad;
   if (caller && expiry) {
     const double left = std::clamp(*expiry - clock_.UnixSeconds(), 0.0, 1e6);
-    keep = std::min<Duration>(
-        keep, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(left)));
+    keep = std::min<Duration>(keep, FromSeconds(left));
   }
   known_.insert_or_assign(key, Known{.caller = caller, .until = now + keep});
   return now + keep;

@@ -280,10 +280,9 @@ void AskForPages(Asker& asker, Duration between, const Wait& wait, JobAnswers& a
   for (auto& [pod, before] : first) {
     auto after = AskForPage(asker, *pod);
     if (!after) continue;
-    answers.pages.push_back(
-        {.before = ParseMetrics(before.text),
-         .after = ParseMetrics(after->text),
-         .seconds = std::chrono::duration<double>(after->at - before.at).count()});
+    answers.pages.push_back({.before = ParseMetrics(before.text),
+                             .after = ParseMetrics(after->text),
+                             .seconds = ToSeconds(after->at - before.at)});
     pod->metrics = std::move(after->text);
   }
 }

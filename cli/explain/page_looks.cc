@@ -41,10 +41,9 @@ std::vector<Result<PageLooks>> LookTwice(const std::vector<std::string>& urls, D
       looks.emplace_back(Error((before.pages[i] ? last : before).pages[i].error()));
       continue;
     }
-    looks.emplace_back(
-        PageLooks{.before = ParseMetrics(*before.pages[i]),
-                  .after = ParseMetrics(*last.pages[i]),
-                  .seconds = std::chrono::duration<double>(last.at - before.at).count()});
+    looks.emplace_back(PageLooks{.before = ParseMetrics(*before.pages[i]),
+                                 .after = ParseMetrics(*last.pages[i]),
+                                 .seconds = ToSeconds(last.at - before.at)});
   }
   return looks;
 }

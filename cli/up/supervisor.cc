@@ -44,10 +44,6 @@ std::string LastLine(std::string text, const std::string& program) {
   return text.starts_with(name) ? text.substr(name.size()) : text;
 }
 
-double Seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // Between fork and exec: only calls that are safe there.
 [[noreturn]] void BecomeProgram(char* const* arguments, int log_fd) {
   ::setpgid(0, 0);
@@ -115,7 +111,7 @@ void Supervisor::OnDeath(Child& child, int wait_status, MonotonicTime now) {
   const Duration wait = child.backoff.Next();
   child.start_at = now + wait;
   say_(fmt::format("{} died ({}), starts again in {:.1f} s; it wrote {}", child.spec.name,
-                   HowItEnded(wait_status), Seconds(wait), child.spec.log_file));
+                   HowItEnded(wait_status), ToSeconds(wait), child.spec.log_file));
 }
 
 void Supervisor::CountFailedStart(Child& child) {
@@ -145,7 +141,7 @@ void Supervisor::Tick(MonotonicTime now) {
   for (const auto& child : children_) {
     if (child->pid == 0) continue;
     say_(fmt::format("{} did not stop within {:.0f} s and is killed", child->spec.name,
-                     Seconds(options_.stop_grace)));
+                     ToSeconds(options_.stop_grace)));
     ::kill(child->pid, SIGKILL);
   }
 }

@@ -28,10 +28,6 @@ double ShareOf(const WarmProgress& progress) {
   return static_cast<double>(progress.samples) / static_cast<double>(progress.total_samples);
 }
 
-double SecondsOf(Duration time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 }  // namespace
 
 WarmProgress ParseWarmProgress(std::string_view line) {
@@ -89,7 +85,7 @@ std::string WarmSummary(const std::string& name, const WarmProgress& progress, D
   std::string text =
       fmt::format("{}: {} samples ({}) lie at nodes: {} were there, {} ({}) were read in {:.1f} s",
                   name, progress.held + progress.read, FormatBytes(progress.bytes()), progress.held,
-                  progress.read, FormatBytes(progress.read_bytes), SecondsOf(took));
+                  progress.read, FormatBytes(progress.read_bytes), ToSeconds(took));
   if (progress.no_room > 0)
     text += fmt::format("; nodes have no room for {} more", progress.no_room);
   if (progress.failed > 0)
@@ -110,7 +106,7 @@ std::string WarmAsJson(const std::string& name, const WarmProgress& progress, Du
                {"readBytes", progress.read_bytes},
                {"noRoom", progress.no_room},
                {"failed", progress.failed},
-               {"seconds", SecondsOf(took)}};
+               {"seconds", ToSeconds(took)}};
   if (!progress.first_failure.empty()) json["firstFailure"] = progress.first_failure;
   return json.dump(2) + "\n";
 }

@@ -9,6 +9,15 @@ namespace optcache {
 using Duration = std::chrono::nanoseconds;
 using MonotonicTime = std::chrono::steady_clock::time_point;
 
+// For people, metrics and rates; decisions compare Durations.
+constexpr double ToSeconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+// `seconds` must fit: less than 2^63 ns, which are 292 years.
+constexpr Duration FromSeconds(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
 // Thread-safe.
 class Clock {
  public:

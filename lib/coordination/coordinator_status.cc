@@ -174,7 +174,7 @@ ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
               .metrics = entry.metrics,
               .capacity = entry.member.capacity,
               .disk = entry.member.disk,
-              .silent_seconds = std::chrono::duration<double>(now - entry.heard).count(),
+              .silent_seconds = ToSeconds(now - entry.heard),
               .applied = entry.applied};
     for (const auto& [dataset_id, dataset] : entry.datasets) {
       member.used += dataset.used_bytes;
@@ -212,8 +212,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
                        .replanning = dataset.collection.has_value(),
                        .manifest_holders = dataset.manifest_holders_total};
   if (dataset.manifest_missed) {
-    status.manifest_missed_seconds =
-        std::chrono::duration<double>(now - *dataset.manifest_missed).count();
+    status.manifest_missed_seconds = ToSeconds(now - *dataset.manifest_missed);
   }
   for (const MemberCapacity& share : dataset.capacities)
     status.capacity += share.bytes;
@@ -263,9 +262,8 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
 // The cause is that of whom it is silent to for the longest.
 void Coordinator::AddStore(const DatasetEntry& dataset, MonotonicTime now,
                            DatasetStatus& status) const {
-  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
   StoreStatus& store = status.store;
-  if (dataset.store_silent_at) store.quiet_seconds = seconds(now - *dataset.store_silent_at);
+  if (dataset.store_silent_at) store.quiet_seconds = ToSeconds(now - *dataset.store_silent_at);
   for (const auto& [_, entry] : members_) {
     const auto found = entry.datasets.find(
         {.name = dataset.spec.name, .manifest_digest = dataset.spec.manifest_digest});
@@ -277,7 +275,7 @@ void Coordinator::AddStore(const DatasetEntry& dataset, MonotonicTime now,
     if (report.silent == 0) continue;
     ++store.members_silent;
     const double silent =
-        seconds(std::chrono::milliseconds(report.silent_ms)) + seconds(now - entry.heard);
+        ToSeconds(std::chrono::milliseconds(report.silent_ms)) + ToSeconds(now - entry.heard);
     if (store.members_silent > 1 && silent <= store.silent_seconds) continue;
     store.silent_seconds = silent;
     store.cause = report.cause;

@@ -360,8 +360,7 @@ void TrackedStream::MeasureRate(MonotonicTime now) {
            progress - mark.progress >= kRateWindow * static_cast<double>(pass_length_);
   };
   if (!is_far(marks_.front(), kFirstRateAfter)) return;
-  rate_ = (progress - marks_.front().progress) /
-          std::chrono::duration<double>(now - marks_.front().at).count();
+  rate_ = (progress - marks_.front().progress) / ToSeconds(now - marks_.front().at);
   if (is_far(marks_.back(), kRateTime)) marks_ = {marks_.back(), here};
 }
 

@@ -29,10 +29,6 @@ constexpr double kMissesMin = 0.01;
 constexpr std::array<std::string_view, 5> kStateNames = {"waiting", "measuring", "free", "done",
                                                          "ended early"};
 
-double Seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 double PerAnswer(double sum, std::uint64_t answers) {
   return answers == 0 ? 0 : sum / static_cast<double>(answers);
 }
@@ -42,7 +38,7 @@ std::optional<double> BlockMean(const std::vector<const PhaseTimes*>& ranks, std
   double sum = 0;
   for (const PhaseTimes* rank : ranks) {
     if (rank->steps[block] == 0) return std::nullopt;
-    sum += Seconds(rank->time[block]) / static_cast<double>(rank->steps[block]);
+    sum += ToSeconds(rank->time[block]) / static_cast<double>(rank->steps[block]);
   }
   return sum / static_cast<double>(ranks.size());
 }
@@ -148,7 +144,7 @@ StepTime TimeOf(const std::vector<const PhaseTimes*>& ranks) {
   }
   time.samples = PerAnswer(static_cast<double>(sum.samples), sum.answers);
   time.bytes = PerAnswer(static_cast<double>(sum.bytes), sum.answers);
-  time.waited = PerAnswer(Seconds(sum.waited), sum.answers);
+  time.waited = PerAnswer(ToSeconds(sum.waited), sum.answers);
   if (sum.samples > 0)
     time.hit_ratio = static_cast<double>(sum.hits) / static_cast<double>(sum.samples);
   return time;

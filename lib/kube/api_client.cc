@@ -226,7 +226,7 @@ void HttpApiClient::Finish(const PendingPtr& pending, ApiResult<Json> result) {
   pending->timer.Cancel();
   const Duration took = clock_.Now() - pending->began;
   durations_.try_emplace(pending->request.verb, kSecondsBounds)
-      .first->second.Observe(std::chrono::duration<double>(took).count());
+      .first->second.Observe(ToSeconds(took));
   pending->callback(std::move(result));
 }
 

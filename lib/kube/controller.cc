@@ -212,7 +212,7 @@ void Controller::Impl::Begin(const ObjectKey& key) {
 
 void Controller::Impl::End(const ObjectKey& key, const ReconcileResult& result) {
   const auto running = working_.extract(key);
-  took_.Observe(std::chrono::duration<double>(clock_.Now() - running.mapped().began).count());
+  took_.Observe(ToSeconds(clock_.Now() - running.mapped().began));
   queue_.Done(key, clock_.Now());
   Requeue(key, result);
   Wake();

@@ -17,8 +17,7 @@ constexpr Duration kSlept = std::chrono::seconds(1);
 
 Duration Elapsed(const Moment& from, const Moment& to) {
   const Duration elapsed = to.at - from.at;
-  const auto by_wall = std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double>(to.unix_seconds - from.unix_seconds));
+  const auto by_wall = FromSeconds(to.unix_seconds - from.unix_seconds);
   return by_wall > elapsed + kSlept ? by_wall : elapsed;
 }
 

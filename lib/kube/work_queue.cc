@@ -7,13 +7,6 @@
 #include "base/check.h"
 
 namespace optcache::kube {
-namespace {
-
-double Seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-}  // namespace
 
 WorkQueue::WorkQueue(WorkQueueOptions options)
     : options_(std::move(options)),
@@ -46,22 +39,19 @@ void WorkQueue::AddAfter(const ObjectKey& key, Duration wait, MonotonicTime now)
 void WorkQueue::AddRateLimited(const ObjectKey& key, MonotonicTime now) {
   ++retries_;
   const double doublings = failures_[key]++;
-  const double wait = Seconds(options_.retry_first) * std::exp2(doublings);
+  const double wait = ToSeconds(options_.retry_first) * std::exp2(doublings);
   const Duration own =
-      wait >= Seconds(options_.retry_limit)
-          ? options_.retry_limit
-          : std::chrono::duration_cast<Duration>(std::chrono::duration<double>(wait));
+      wait >= ToSeconds(options_.retry_limit) ? options_.retry_limit : FromSeconds(wait);
   AddAfter(key, std::max(own, TakeToken(now)), now);
 }
 
 // How long until the bucket has a token; it is taken now, so that the next one waits longer.
 Duration WorkQueue::TakeToken(MonotonicTime now) {
-  if (tokens_at_) tokens_ += Seconds(now - *tokens_at_) * options_.retries_per_second;
+  if (tokens_at_) tokens_ += ToSeconds(now - *tokens_at_) * options_.retries_per_second;
   tokens_at_ = now;
   tokens_ = std::min(tokens_, options_.retries_burst) - 1;
   if (tokens_ >= 0) return Duration::zero();
-  return std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double>(-tokens_ / options_.retries_per_second));
+  return FromSeconds(-tokens_ / options_.retries_per_second);
 }
 
 void WorkQueue::Forget(const ObjectKey& key) {
@@ -88,7 +78,7 @@ std::optional<ObjectKey> WorkQueue::Take(MonotonicTime now) {
   ObjectKey key = std::move(ready_.front());
   ready_.pop_front();
   const auto since = ready_since_.extract(key);
-  waited_.Observe(Seconds(now - since.mapped()));
+  waited_.Observe(ToSeconds(now - since.mapped()));
   working_.emplace(key, now);
   return key;
 }
@@ -96,7 +86,7 @@ std::optional<ObjectKey> WorkQueue::Take(MonotonicTime now) {
 void WorkQueue::Done(const ObjectKey& key, MonotonicTime now) {
   const auto work = working_.extract(key);
   CHECK(!work.empty());
-  worked_.Observe(Seconds(now - work.mapped()));
+  worked_.Observe(ToSeconds(now - work.mapped()));
   if (again_.erase(key) == 0) return;
   ready_since_.emplace(key, now);
   ready_.push_back(key);
@@ -119,8 +109,8 @@ void WorkQueue::VisitCounters(const CounterVisitor& visitor, MonotonicTime now) 
     longest = std::max<Duration>(longest, now - since);
   }
   gauge("workqueue_depth", static_cast<double>(ready_.size() + again_.size()));
-  gauge("workqueue_unfinished_work_seconds", Seconds(unfinished));
-  gauge("workqueue_longest_running_processor_seconds", Seconds(longest));
+  gauge("workqueue_unfinished_work_seconds", ToSeconds(unfinished));
+  gauge("workqueue_longest_running_processor_seconds", ToSeconds(longest));
   visitor(MetricKind::kCounter, "workqueue_adds_total", labels, static_cast<double>(adds_));
   visitor(MetricKind::kCounter, "workqueue_retries_total", labels, static_cast<double>(retries_));
   waited_.Visit(visitor, "workqueue_queue_duration_seconds", labels);

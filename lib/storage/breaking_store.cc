@@ -10,10 +10,6 @@
 namespace optcache::storage {
 namespace {
 
-double Seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // As docs/metrics.md says.
 double GaugeOf(CircuitBreaker::State state) {
   switch (state) {
@@ -45,11 +41,11 @@ Result<CircuitBreaker::Request> BreakingStore::Start() {
       breaker_.state() == CircuitBreaker::State::kHalfOpen
           ? "it is being tried now"
           : fmt::format("it will be tried again in {:.1f} s",
-                        Seconds(std::max(breaker_.probe_at() - now, Duration::zero())));
+                        ToSeconds(std::max(breaker_.probe_at() - now, Duration::zero())));
   return Error(
       Code::kUnavailable,
       fmt::format("not asked: the store {} has answered nothing for {:.0f} s, {} (last: {})",
-                  name(), Seconds(now - breaker_.failing_since()), next, last_failure_));
+                  name(), ToSeconds(now - breaker_.failing_since()), next, last_failure_));
 }
 
 void BreakingStore::End(CircuitBreaker::Request request, const Status& status) {
@@ -69,11 +65,11 @@ void BreakingStore::End(CircuitBreaker::Request request, const Status& status) {
   if (!changed) return;
   if (closed) {
     Log(LogLevel::kInfo, "the store answers again",
-        {{"store", name()}, {"was_away_s", fmt::format("{:.0f}", Seconds(failing))}});
+        {{"store", name()}, {"was_away_s", fmt::format("{:.0f}", ToSeconds(failing))}});
   } else {
     Log(LogLevel::kError, "the store answers nothing; reads of it wait until it does",
         {{"store", name()},
-         {"for_s", fmt::format("{:.0f}", Seconds(failing))},
+         {"for_s", fmt::format("{:.0f}", ToSeconds(failing))},
          {"why", status.message()}});
   }
 }

@@ -110,7 +110,7 @@ std::string RequestGate::Describe(MonotonicTime now) const {
                         FormatBytes(static_cast<ByteCount>(in_force_.bytes_per_second)));
   }
   if (now < closed_until_) {
-    const double wait_s = std::chrono::duration<double>(closed_until_ - now).count();
+    const double wait_s = ToSeconds(closed_until_ - now);
     text += fmt::format(", none for {:.1f} s, as the store asked", wait_s);
   }
   return text;

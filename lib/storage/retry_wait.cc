@@ -5,13 +5,6 @@
 #include <fmt/format.h>
 
 namespace optcache::storage {
-namespace {
-
-double SecondsOf(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-}  // namespace
 
 bool IsWorthAnother(const ReadOutcome& outcome) {
   return MayGetBetter(outcome.status.code()) || outcome.keys_expired;
@@ -31,13 +24,13 @@ std::string WhyGivenUp(const RetryOptions& options, const ReadOutcome& outcome, 
   const Duration asked = std::min(outcome.retry_after, options.retry_after_max);
   if (left.patience == Duration::zero()) {
     return fmt::format("given up: nothing of it came for {:g} s, which is the patience",
-                       SecondsOf(options.patience));
+                       ToSeconds(options.patience));
   }
   if (asked > left.patience) {
     return fmt::format("given up: the store asks to wait for {:.1f} s, patience ends in {:.1f} s",
-                       SecondsOf(asked), SecondsOf(left.patience));
+                       ToSeconds(asked), ToSeconds(left.patience));
   }
-  return fmt::format("not tried again: its deadline comes in {:.1f} s", SecondsOf(left.deadline));
+  return fmt::format("not tried again: its deadline comes in {:.1f} s", ToSeconds(left.deadline));
 }
 
 }  // namespace optcache::storage

@@ -34,10 +34,6 @@ bool IsNoLoad(const Status& status) {
   return status.code() == Code::kResourceExhausted;
 }
 
-double InSeconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 }  // namespace
 
 // One read with all its attempts. Shared between the inner store's callback and this store, which
@@ -371,7 +367,7 @@ bool RetryingStore::SleepBeforeRetry(Call& call, Status& status) {
   if (call.attempts > 1) {
     status = std::move(status).WithContext(fmt::format("given up after {} attempts in {:.1f} s",
                                                        call.attempts,
-                                                       InSeconds(clock_.Now() - call.began)));
+                                                       ToSeconds(clock_.Now() - call.began)));
   }
   return false;
 }
@@ -488,7 +484,7 @@ void RetryingStore::VisitCounters(const CounterVisitor& visit) const {
   visit(MetricKind::kCounter, "optcache_store_retries_delayed_total", store,
         static_cast<double>(counts.delayed));
   visit(MetricKind::kGauge, "optcache_store_retries_left", store, retries_left);
-  visit(MetricKind::kGauge, "optcache_store_wait_seconds", store, InSeconds(waits.longest));
+  visit(MetricKind::kGauge, "optcache_store_wait_seconds", store, ToSeconds(waits.longest));
   for (const auto& [code, errors] : counts.errors) {
     visit(MetricKind::kCounter, "optcache_store_errors_total",
           {{"store", name()}, {"code", std::string(CodeName(code))}}, static_cast<double>(errors));

@@ -81,7 +81,7 @@ Result<double> ParseUtcTime(std::string_view text) {
   const auto days = std::chrono::sys_days(date).time_since_epoch();
   const auto time =
       days + std::chrono::hours(hour) + std::chrono::minutes(minute) + std::chrono::seconds(second);
-  return std::chrono::duration<double>(time).count();
+  return std::chrono::duration<double>(time).count();  // of any year, unlike ToSeconds
 }
 
 Result<S3TemporaryKeys> ParseKeyAnswer(std::string_view json) {
@@ -177,10 +177,10 @@ void S3TemporaryKeySource::Finish(Result<S3TemporaryKeys> keys) {
     if (keys) {
       keys_ = *keys;
       const double left = keys->expires_unix_s - now;
-      const double before = std::chrono::duration<double>(options_.renew_before).count();
+      const double before = ToSeconds(options_.renew_before);
       renew_unix_s_ = keys->expires_unix_s - std::min(before, left / 2);
     } else {
-      renew_unix_s_ = now + std::chrono::duration<double>(options_.retry_after).count();
+      renew_unix_s_ = now + ToSeconds(options_.retry_after);
     }
   }
   if (!keys && waiting.empty()) {

@@ -21,7 +21,7 @@ void TokenBucket::Add(double tokens) {
 void TokenBucket::Advance(MonotonicTime now) {
   if (at_ == MonotonicTime{}) at_ = now;
   if (now <= at_) return;
-  Add(std::chrono::duration<double>(now - at_).count() * options_.per_second);
+  Add(ToSeconds(now - at_) * options_.per_second);
   at_ = now;
 }
 

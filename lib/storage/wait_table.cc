@@ -36,12 +36,11 @@ std::optional<StoreWaits> WaitTable::Tell(MonotonicTime now) {
 }
 
 void LogStoreWaits(const std::string& store, const StoreWaits& waits, Duration patience) {
-  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
   Log(LogLevel::kWarning, "waiting for the store",
       {{"store", store},
        {"requests", waits.requests},
-       {"for_s", fmt::format("{:.0f}", seconds(waits.longest))},
-       {"patience_s", fmt::format("{:g}", seconds(patience))},
+       {"for_s", fmt::format("{:.0f}", ToSeconds(waits.longest))},
+       {"patience_s", fmt::format("{:g}", ToSeconds(patience))},
        {"cause", waits.cause}});
 }
 

@@ -13,10 +13,6 @@ namespace {
 constexpr double kBounds[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
                               0.01,   0.025,   0.05,   0.1,   0.25,   1};
 
-double Seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 void LogAdmission(const Review& review, const Injection& injection) {
   if (injection.outcome == Outcome::kSkipped && injection.warnings.empty()) return;
   const bool injected = injection.outcome == Outcome::kInjected;
@@ -47,7 +43,7 @@ net::HttpHandler Webhook::Handler() {
   return [this](const net::HttpRequest& request, const net::HttpResponder& respond) {
     const MonotonicTime begin = clock_.Now();
     net::HttpResponse response = Answer(request);
-    seconds_.Observe(Seconds(clock_.Now() - begin));
+    seconds_.Observe(ToSeconds(clock_.Now() - begin));
     respond(std::move(response));
   };
 }

@@ -30,7 +30,7 @@ std::string SavedSentence(const std::vector<DatasetSaved>& all) {
   return fmt::format(
       "saved {}, compared with the same reads without a cache. Its processes waited {:.1f} s for "
       "samples.",
-      fmt::join(parts, ", "), std::chrono::duration<double>(wait).count());
+      fmt::join(parts, ", "), ToSeconds(wait));
 }
 
 }  // namespace optcache::sidecar

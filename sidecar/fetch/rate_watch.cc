@@ -49,7 +49,7 @@ void RateWatch::Look() {
     if (!datasets_.contains(use.dataset)) Begin(use, now);
     Watched& watched = datasets_[use.dataset];
     if (now - watched.measured_at >= kLookEvery) {
-      const double seconds = std::chrono::duration<double>(now - watched.measured_at).count();
+      const double seconds = ToSeconds(now - watched.measured_at);
       Measure(use.requests, use.held_by_requests, seconds, watched.requests);
       Measure(use.bytes, use.held_by_bytes, seconds, watched.bytes);
       watched.measured_at = now;

@@ -83,7 +83,7 @@ Cost Measure(const Work& work) {
   cost.cpu.Start();
   work();
   cost.cpu.Stop();
-  cost.seconds = std::chrono::duration<double>(SystemClock().Now() - begun).count();
+  cost.seconds = ToSeconds(SystemClock().Now() - begun);
   return cost;
 }
 

@@ -145,7 +145,7 @@ class Cluster {
 
   // What has happened since the last call, as JSON.
   std::string Phase(std::string_view name) {
-    const double seconds = std::chrono::duration<double>(now_ - phase_began_).count();
+    const double seconds = ToSeconds(now_ - phase_began_);
     std::string json = fmt::format(
         R"({{"phase": "{}", "seconds": {:.1f}, "versions": {}, "cpu_s": {:.3f}, "state_bytes": {}, "base_bytes": {})",
         name, seconds, service_.coordinator().state().version.counter - phase_version_,
@@ -156,7 +156,7 @@ class Cluster {
                           traffic_[kind].bytes_out);
     }
     json += fmt::format(R"(, "writes": {}, "derive_s": {:.3f}, "operator_cpu_s": {:.3f})",
-                        std::exchange(writes_, 0), std::chrono::duration<double>(derive_).count(),
+                        std::exchange(writes_, 0), ToSeconds(derive_),
                         operator_cpu_.seconds() - phase_operator_cpu_);
     traffic_ = {};
     phase_began_ = now_;
@@ -442,8 +442,7 @@ void Run(const Size& size) {
   cluster.Run(60s);
   phases.push_back(cluster.Phase("a node leaves"));
   const FirstPlan derived = DerivePlan(size);
-  const auto derive = std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double>(std::max(derived.seconds, 1e-6)));
+  const auto derive = FromSeconds(std::max(derived.seconds, 1e-6));
   cluster.RollOut(derive, coordination::RolloutPhase::kActivate);
   phases.push_back(cluster.Phase("a patch, until prepared"));
   cluster.RollOut(derive, coordination::RolloutPhase::kComplete);

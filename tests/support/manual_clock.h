@@ -10,9 +10,7 @@ namespace optcache {
 class ManualClock final : public Clock {
  public:
   MonotonicTime Now() const override { return MonotonicTime(Duration(now_.load())); }
-  double UnixSeconds() const override {
-    return 1.8e9 + std::chrono::duration<double>(Duration(now_.load())).count();
-  }
+  double UnixSeconds() const override { return 1.8e9 + ToSeconds(Duration(now_.load())); }
   void Advance(Duration by) { now_ += by.count(); }
 
  private:

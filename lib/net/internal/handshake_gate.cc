@@ -6,9 +6,7 @@
 namespace optcache::net {
 
 HandshakeGate::Pace::Pace(double per_second, int burst)
-    : interval_(
-          std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / per_second))),
-      burst_(burst) {}
+    : interval_(FromSeconds(1 / per_second)), burst_(burst) {}
 
 void HandshakeGate::Pace::Take(MonotonicTime now) {
   full_ = std::max(full_, now) + interval_;

@@ -370,8 +370,7 @@ void Outlive(const api::WarmupSpec& spec, Draft& draft) {
   const double ended = kube::ParseTime(draft.status.completion_time).value_or(draft.observed.now);
   const double left = ended + static_cast<double>(*spec.ttl_seconds) - draft.observed.now;
   if (left > 0) {
-    draft.decision.requeue_after =
-        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(left + 1));
+    draft.decision.requeue_after = FromSeconds(left + 1);
     return;
   }
   draft.decision.deletes.push_back({.resource = api::kWarmups,

@@ -25,7 +25,7 @@ TEST(LookTwice, WaitsBetweenTheLooksWhereARankReads) {
   const PageServer server("optcache_loaders_attached 1\n");
   const auto looks = LookTwice({server.url() + "/metrics"}, std::chrono::minutes(5));
   ASSERT_TRUE(looks.at(0).has_value());
-  EXPECT_GE(looks[0]->seconds, std::chrono::duration<double>(kBetweenLooks).count());
+  EXPECT_GE(looks[0]->seconds, ToSeconds(kBetweenLooks));
 }
 
 TEST(LookTwice, LooksAtNothingIfThereIsNothing) {

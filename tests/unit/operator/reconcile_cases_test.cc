@@ -194,8 +194,7 @@ void Check(const Json& expected, const Decision& decision) {
           << condition;
     }
   }
-  const double requeue =
-      decision.requeue_after ? std::chrono::duration<double>(*decision.requeue_after).count() : 0;
+  const double requeue = decision.requeue_after ? ToSeconds(*decision.requeue_after) : 0;
   EXPECT_EQ(requeue, expected.value("requeueSeconds", 0.0));
 }
 

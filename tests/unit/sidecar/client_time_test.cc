@@ -16,7 +16,7 @@ class ClientTimeTest : public testing::Test {
     std::array<double, kClientStates> all{};
     const TimeByState spent = time_.Spent(now_)[static_cast<std::size_t>(kind)];
     for (std::size_t i = 0; i < kClientStates; ++i)
-      all[i] = std::chrono::duration<double>(spent[i]).count();
+      all[i] = ToSeconds(spent[i]);
     return all;
   }
   using Seconds = std::array<double, kClientStates>;

@@ -18,9 +18,7 @@ class ReadPaceTest : public testing::Test {
         pace_.OnAsked(++front_, now_);
     }
   }
-  double DueIn(ReadPace::Place place) const {
-    return std::chrono::duration<double>(pace_.DueAt(place, now_) - now_).count();
-  }
+  double DueIn(ReadPace::Place place) const { return ToSeconds(pace_.DueAt(place, now_) - now_); }
 
   ReadPace pace_;
   ReadPace::Place front_ = 0;

@@ -57,7 +57,7 @@ Warm Train(const ThrottledWorld::Scene& scene, PassNumber cold, PassNumber passe
     bytes += static_cast<double>(epoch.store_bytes);
     warm.longest_wait = std::max(warm.longest_wait, epoch.longest_wait);
   }
-  const double computing = std::chrono::duration<double>(scene.epoch).count() * (passes - cold);
+  const double computing = ToSeconds(scene.epoch) * (passes - cold);
   warm.ratio = taken / std::max(computing, bytes / scene.speed.bandwidth);
   return warm;
 }

@@ -39,9 +39,7 @@ class StoreSpeedTest : public testing::Test {
       speed_.NoteEnd(begun, now_);
     }
   }
-  double SecondsFor(ByteCount bytes) const {
-    return std::chrono::duration<double>(speed_.TimeFor(bytes).value()).count();
-  }
+  double SecondsFor(ByteCount bytes) const { return ToSeconds(speed_.TimeFor(bytes).value()); }
 
   StoreSpeed speed_{8};
   MonotonicTime now_ = MonotonicTime(seconds(1));

@@ -199,8 +199,7 @@ TEST(ThrottledQueue, NoLoaderWaitsMuchLongerThanIfNothingWereHeldBack) {
     const HungryLoader& first = world.AddLoader({.pace = std::make_shared<ReadPace>()});
     const HungryLoader& second = world.AddLoader({.pace = nullptr, .asks = 4});
     world.Run(seconds(120));
-    longest[holds_back ? 1 : 0] = {std::chrono::duration<double>(first.longest_wait).count(),
-                                   std::chrono::duration<double>(second.longest_wait).count()};
+    longest[holds_back ? 1 : 0] = {ToSeconds(first.longest_wait), ToSeconds(second.longest_wait)};
   }
   EXPECT_LE(longest[1][0], longest[0][0] + 1.5);
   EXPECT_LE(longest[1][1], longest[0][1] + 1.5);

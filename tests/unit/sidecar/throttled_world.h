@@ -49,7 +49,7 @@ class ThrottledStore final : public StorePort {
 
   // What comes in `time` that has passed.
   void Deliver(Duration time) {
-    const double passed = std::chrono::duration<double>(time).count();
+    const double passed = ToSeconds(time);
     double rest = speed_.bandwidth * passed;
     // The smallest rest first: what it leaves is for the others.
     std::vector<Pending*> coming;
@@ -227,8 +227,8 @@ class ThrottledWorld {
     };
     while (!std::ranges::all_of(ranks_, done))
       Tick();
-    return {.seconds = std::chrono::duration<double>(clock_.Now() - begin).count(),
-            .longest_wait = std::chrono::duration<double>(longest_wait_).count(),
+    return {.seconds = ToSeconds(clock_.Now() - begin),
+            .longest_wait = ToSeconds(longest_wait_),
             .store_bytes = store_.bytes_read() - before};
   }
 

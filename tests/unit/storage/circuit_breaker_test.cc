@@ -151,7 +151,7 @@ TEST(CircuitBreaker, SparesADeadStoreAndFindsItAgain) {
       const MonotonicTime now = clock.Now();
       if (now >= turns) {
         if (away) {
-          const double away_s = std::chrono::duration<double>(now - turned).count();
+          const double away_s = ToSeconds(now - turned);
           // All of the first seconds, then probes after 1, 2, 4, 8, 16, 30, 30 ... seconds.
           EXPECT_LE(asked_while_away, 100 * 6 + 6 + away_s / 30);
         }

@@ -191,7 +191,7 @@ TEST_F(RequestGateTest, KeepsItsRatesOverAnyTime) {
       if (const auto at = gate.OpensAt(clock_.Now())) clock_.Advance(*at - clock_.Now());
       ASSERT_TRUE(gate.MayStart(clock_.Now()));
       const ByteCount size = random.Below(100'000);
-      const double elapsed_s = std::chrono::duration<double>(clock_.Now() - began).count();
+      const double elapsed_s = ToSeconds(clock_.Now() - began);
       ASSERT_LE(requests, std::max(rates.requests_per_second, 1.0) +
                               rates.requests_per_second * elapsed_s + 1e-6);
       ASSERT_LE(bytes, rates.bytes_per_second * (1 + elapsed_s) + 1e-3);
@@ -199,7 +199,7 @@ TEST_F(RequestGateTest, KeepsItsRatesOverAnyTime) {
       ++requests;
       bytes += static_cast<double>(size);
     }
-    const double elapsed_s = std::chrono::duration<double>(clock_.Now() - began).count();
+    const double elapsed_s = ToSeconds(clock_.Now() - began);
     EXPECT_TRUE(requests >= 0.9 * rates.requests_per_second * elapsed_s ||
                 bytes >= 0.9 * rates.bytes_per_second * elapsed_s);
   }

@@ -77,7 +77,7 @@ TEST(RetryBudget, BoundsRetriesThatFailWhateverHappens) {
         }
       }
     }
-    const double elapsed_s = std::chrono::duration<double>(clock.Now() - began).count();
+    const double elapsed_s = ToSeconds(clock.Now() - began);
     EXPECT_LE(in_vain, options.share_of_successes * successes +
                            options.floor_per_second * elapsed_s + options.saved_max + 1e-6);
     EXPECT_GT(retries, 0);

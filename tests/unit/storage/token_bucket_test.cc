@@ -94,7 +94,7 @@ TEST(TokenBucket, TheWaitIsExactAndTheRateIsKept) {
       ASSERT_TRUE(bucket.TryTake(want, clock.Now()));
       given += want;
     }
-    const double elapsed_s = std::chrono::duration<double>(clock.Now() - began).count();
+    const double elapsed_s = ToSeconds(clock.Now() - began);
     EXPECT_LE(given, capacity + rate * elapsed_s + 1e-6);
   }
 }
