@@ -438,4 +438,54 @@ std::string BatchDesk::WhyWaiting(ClientId client, std::uint64_t request) const 
   return "it is not known";
 }
 
+void BatchDesk::VisitCounters(const CounterVisitor& visitor) const {
+  ByteCount handed_out = 0;
+  for (const auto& [id, batch] : batches_) {
+    for (const BufferRef& buffer : batch.handed_out)
+      handed_out += buffer->bytes().size();
+  }
+  visitor(MetricKind::kGauge, "optcache_arena_bytes", {{"state", "handed_out"}},
+          static_cast<double>(handed_out));
+  std::uint64_t all = 0;
+  std::uint64_t hits = 0;
+  for (const auto& [name, tally] : tallies_) {
+    const Delivered& delivered = tally.delivered;
+    for (std::size_t i = 0; i < kSources; ++i) {
+      const MetricLabels labels = {{"source", std::string(kSourceNames[i])}, {"dataset", name}};
+      visitor(MetricKind::kCounter, "optcache_client_samples_total", labels,
+              static_cast<double>(delivered.samples[i]));
+      visitor(MetricKind::kCounter, "optcache_client_sample_bytes_total", labels,
+              static_cast<double>(delivered.bytes[i]));
+      all += delivered.samples[i];
+      if (i != static_cast<std::size_t>(Source::kStore)) hits += delivered.samples[i];
+    }
+    visitor(MetricKind::kCounter, "optcache_client_wait_seconds_total", {{"dataset", name}},
+            ToSeconds(delivered.wait));
+    for (std::size_t i = 0; i < kWaitCauses; ++i) {
+      visitor(MetricKind::kCounter, "optcache_client_wait_cause_seconds_total",
+              {{"cause", std::string(kWaitCauseNames[i])}, {"dataset", name}},
+              ToSeconds(tally.waits[i]));
+    }
+    const Saved saved = SavedBy(delivered.uncached, AskedOf(*tally.dataset));
+    visitor(MetricKind::kGauge, "optcache_saved_requests", {{"dataset", name}},
+            static_cast<double>(saved.requests));
+    visitor(MetricKind::kGauge, "optcache_saved_bytes", {{"dataset", name}},
+            static_cast<double>(saved.bytes));
+    const std::optional<double> cost = dataset::CostOf(tally.dataset->price(), saved);
+    if (cost) visitor(MetricKind::kGauge, "optcache_saved_cost", {{"dataset", name}}, *cost);
+  }
+  times_.VisitCounters(visitor, alarms_.Now());
+  visitor(MetricKind::kGauge, "optcache_observed_hit_ratio", {},
+          all == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(all));
+  visitor(MetricKind::kCounter, "optcache_client_batches_total", {},
+          static_cast<double>(answered_));
+  visitor(MetricKind::kGauge, "optcache_client_batches_waiting", {}, static_cast<double>(waiting_));
+  visitor(MetricKind::kCounter, "optcache_client_copied_samples_total", {},
+          static_cast<double>(copied_));
+  visitor(MetricKind::kCounter, "optcache_client_failed_samples_total", {},
+          static_cast<double>(failed_));
+  visitor(MetricKind::kCounter, "optcache_unpredicted_reads_total", {},
+          static_cast<double>(unpredicted_));
+}
+
 }  // namespace optcache::sidecar

@@ -1,6 +1,7 @@
 #include "sidecar/clients/client_time.h"
 
 #include <algorithm>
+#include <string>
 
 namespace optcache::sidecar {
 
@@ -56,6 +57,18 @@ std::array<TimeByState, kClientKinds> ClientTime::Spent(MonotonicTime now) const
   for (const auto& [id, client] : clients_)
     Add(client, now, spent[static_cast<std::size_t>(client.kind)]);
   return spent;
+}
+
+void ClientTime::VisitCounters(const CounterVisitor& visitor, MonotonicTime now) const {
+  const auto spent = Spent(now);
+  for (std::size_t i = 0; i < kClientKinds; ++i) {
+    for (std::size_t j = 0; j < kClientStates; ++j) {
+      visitor(MetricKind::kCounter, "optcache_client_process_seconds_total",
+              {{"process", std::string(kClientKindNames[i])},
+               {"state", std::string(kClientStateNames[j])}},
+              ToSeconds(spent[i][j]));
+    }
+  }
 }
 
 }  // namespace optcache::sidecar

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "sidecar/ports/ports.h"
 
 namespace optcache::sidecar {
@@ -17,12 +19,14 @@ enum class ClientState : std::uint8_t {
   kWorking,  // has samples in use, as a worker that decodes them
   kIdle,     // neither: the loader is ahead, or the process computes
 };
-inline constexpr std::size_t kClientStates = 3;
+inline constexpr std::array<std::string_view, 3> kClientStateNames = {"waiting", "working", "idle"};
+inline constexpr std::size_t kClientStates = kClientStateNames.size();
 using TimeByState = std::array<Duration, kClientStates>;
 
 // Who reads: the process that attached the loader, or a worker of it.
 enum class ClientKind : std::uint8_t { kTrainer, kWorker };
-inline constexpr std::size_t kClientKinds = 2;
+inline constexpr std::array<std::string_view, 2> kClientKindNames = {"trainer", "worker"};
+inline constexpr std::size_t kClientKinds = kClientKindNames.size();
 
 // Not thread-safe: a value with one owner. No call takes longer the more samples there are.
 class ClientTime {
@@ -41,6 +45,7 @@ class ClientTime {
 
   // Until `now`, by kind; never falls.
   std::array<TimeByState, kClientKinds> Spent(MonotonicTime now) const;
+  void VisitCounters(const CounterVisitor& visitor, MonotonicTime now) const;
 
  private:
   struct Client {

@@ -2,8 +2,10 @@
 
 // What a training process waits for, when it waits for a sample. Pure.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "sidecar/fetch/fetcher.h"
 
@@ -15,7 +17,9 @@ enum class WaitCause : std::uint8_t {
   kNetwork,  // a sample that comes from another node
   kNode,     // the machine's own node
 };
-inline constexpr std::size_t kWaitCauses = 4;
+inline constexpr std::array<std::string_view, 4> kWaitCauseNames = {"arena", "store", "network",
+                                                                    "node"};
+inline constexpr std::size_t kWaitCauses = kWaitCauseNames.size();
 
 // How the sidecar stands when a request begins to wait.
 struct RoomFacts {

@@ -441,4 +441,26 @@ void Fetcher::RenewLeasesLater() {
   });
 }
 
+void Fetcher::VisitCounters(const CounterVisitor& visitor) const {
+  store_.VisitCounters(visitor);
+  for (const auto& [dataset, fetched] : fetched_) {
+    for (std::size_t i = 0; i < kSources; ++i) {
+      const MetricLabels labels = {{"source", std::string(kSourceNames[i])}, {"dataset", dataset}};
+      visitor(MetricKind::kCounter, "optcache_fetched_samples_total", labels,
+              static_cast<double>(fetched.samples[i]));
+      visitor(MetricKind::kCounter, "optcache_fetched_bytes_total", labels,
+              static_cast<double>(fetched.bytes[i]));
+    }
+  }
+  for (std::size_t i = 0; i < kFallbacks; ++i) {
+    visitor(MetricKind::kCounter, "optcache_client_fallback_total",
+            {{"reason", std::string(kFallbackNames[i])}}, static_cast<double>(fallbacks_[i]));
+  }
+  visitor(MetricKind::kCounter, "optcache_puts_sent_total", {}, static_cast<double>(puts_));
+  visitor(MetricKind::kCounter, "optcache_puts_withheld_total", {},
+          static_cast<double>(puts_withheld_));
+  visitor(MetricKind::kGauge, "optcache_puts_held_reads", {}, static_cast<double>(held_.size()));
+  visitor(MetricKind::kGauge, "optcache_node_connected", {}, node_.connected() ? 1 : 0);
+}
+
 }  // namespace optcache::sidecar

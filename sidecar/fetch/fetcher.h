@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -27,11 +28,14 @@ namespace optcache::sidecar {
 
 // Where a sample came from.
 enum class Source : std::uint8_t { kNode, kPeer, kStore };
-inline constexpr std::size_t kSources = 3;
+inline constexpr std::array<std::string_view, 3> kSourceNames = {"local", "peer", "store"};
+inline constexpr std::size_t kSources = kSourceNames.size();
 
 // Why the store was read though the node had not said so.
 enum class Fallback : std::uint8_t { kNodeDown, kNodeLost, kNoAnswer, kCorrupt, kNeverCame };
-inline constexpr std::size_t kFallbacks = 5;
+inline constexpr std::array<std::string_view, 5> kFallbackNames = {
+    "node_down", "node_lost", "no_answer", "corrupt", "never_came"};
+inline constexpr std::size_t kFallbacks = kFallbackNames.size();
 
 enum class Urgency : std::uint8_t { kStaged, kUrgent };
 

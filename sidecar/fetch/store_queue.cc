@@ -365,4 +365,24 @@ void StoreQueue::Start(Ticket first, const Together& together) {
   store_.Read(dataset, std::move(parts.front()), on_wait);
 }
 
+void StoreQueue::VisitCounters(const CounterVisitor& visitor) const {
+  visitor(MetricKind::kCounter, "optcache_store_read_failures_total", {},
+          static_cast<double>(failures_));
+  visitor(MetricKind::kCounter, "optcache_store_reads_joined_total", {},
+          static_cast<double>(joined_));
+  visitor(MetricKind::kGauge, "optcache_store_reads_running", {}, static_cast<double>(running_));
+  visitor(MetricKind::kGauge, "optcache_store_reads_waiting", {},
+          static_cast<double>(waiting_.size()));
+  visitor(MetricKind::kGauge, "optcache_store_reads_parked", {}, static_cast<double>(parked_));
+  for (const auto& [dataset, store] : stores_) {
+    const MetricLabels labels = {{"dataset", dataset->name()}};
+    visitor(MetricKind::kGauge, "optcache_store_bandwidth_bytes", labels,
+            store.speed.BytesPerSecond());
+    visitor(MetricKind::kGauge, "optcache_store_reads_always", labels,
+            static_cast<double>(store.speed.width()));
+    visitor(MetricKind::kGauge, "optcache_store_reads_deferred", labels,
+            static_cast<double>(store.held ? store.waiting : 0));
+  }
+}
+
 }  // namespace optcache::sidecar

@@ -77,4 +77,18 @@ ByteCount& SampleMemory::InUse(Buffer::Pool pool) {
   return staged_in_use_;
 }
 
+void SampleMemory::VisitCounters(const CounterVisitor& visitor) const {
+  visitor(MetricKind::kGauge, "optcache_arena_capacity_bytes", {},
+          static_cast<double>(arena_.capacity()));
+  visitor(MetricKind::kGauge, "optcache_arena_used_bytes", {}, static_cast<double>(arena_in_use_));
+  visitor(MetricKind::kGauge, "optcache_overflow_bytes", {{"for", "asked"}},
+          static_cast<double>(asked_in_use_));
+  visitor(MetricKind::kGauge, "optcache_overflow_bytes", {{"for", "staged"}},
+          static_cast<double>(staged_in_use_));
+  visitor(MetricKind::kCounter, "optcache_overflow_samples_total", {},
+          static_cast<double>(overflow_samples_));
+  visitor(MetricKind::kCounter, "optcache_overflow_sample_bytes_total", {},
+          static_cast<double>(overflow_bytes_));
+}
+
 }  // namespace optcache::sidecar

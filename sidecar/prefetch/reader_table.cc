@@ -386,4 +386,21 @@ void ReaderTable::ReportLater() {
   });
 }
 
+void ReaderTable::VisitCounters(const CounterVisitor& visitor) const {
+  std::uint64_t attached = 0;
+  ByteCount staged = 0;
+  for (const auto& [id, reader] : readers_) {
+    if (reader.ended()) continue;
+    ++attached;
+    if (reader.current() != nullptr) staged += reader.current()->staged_arena_bytes();
+    if (reader.next() != nullptr) staged += reader.next()->staged_arena_bytes();
+  }
+  visitor(MetricKind::kGauge, "optcache_loaders_attached", {}, static_cast<double>(attached));
+  visitor(MetricKind::kGauge, "optcache_arena_bytes", {{"state", "staged"}},
+          static_cast<double>(staged));
+  visitor(MetricKind::kCounter, "optcache_passes_total", {}, static_cast<double>(passes_));
+  visitor(MetricKind::kCounter, "optcache_unknown_orders_total", {},
+          static_cast<double>(unknown_orders_));
+}
+
 }  // namespace optcache::sidecar
