@@ -1,7 +1,7 @@
 // Builds the parts that only a node in a cluster has, in the order of their dependencies.
 //
 //   token ─► TokenCheck ─► API server          (kube::ApiClient)
-//   Doorkeeper, ManifestKeep ─► TokenCheck
+//   Authorizer, ManifestManager ─► TokenCheck
 //   Identity ─► ControlHttp ─► coordinator     (by client_tls_)
 //   Identity ─► server_tls_, client_tls_
 //
@@ -83,7 +83,7 @@ ClusterSide::ClusterSide(net::EventLoop& loop, const Clock& clock, ClusterOption
       clock_(clock),
       options_(std::move(options)),
       state_dir_(std::move(state_dir)),
-      refusals_(clock),
+      refusal_counters_(clock),
       server_tls_(std::make_shared<net::TlsContext>(net::TlsRole::kServer,
                                                     net::ClientCertificate::kRequested)),
       client_tls_(std::make_shared<net::TlsContext>(net::TlsRole::kClient)) {}
@@ -96,25 +96,25 @@ Result<std::unique_ptr<ClusterSide>> ClusterSide::Start(net::EventLoop& loop, co
       new ClusterSide(loop, clock, std::move(options), std::move(state_dir)));
   RETURN_IF_ERROR(side->ConnectToApi(self.seed));
   ManifestStoreLimits limits = LimitsOf(side->options_.state_size);
-  limits.samples = side->options_.samples_max;
+  limits.samples = side->options_.manifest_samples_max;
   side->MakeClients(self);
-  side->doorkeeper_ = std::make_unique<Doorkeeper>(
-      *side->tokens_, side->refusals_, clock, hooks.state,
-      Doorkeeper::Options{
+  side->authorizer_ = std::make_unique<Authorizer>(
+      *side->tokens_, side->refusal_counters_, clock, hooks.state,
+      Authorizer::Options{
           .limits = side->options_.limits, .machine = side->options_.machine, .held = hooks.held});
-  ASSIGN_OR_RETURN(side->manifests_,
-                   ManifestKeep::Start(loop, clock,
-                                       {.folder = side->state_dir_.manifests(),
-                                        .listen = side->options_.manifests,
-                                        .host = self.host,
-                                        .node = self.name,
-                                        .seed = self.seed,
-                                        .limits = limits},
-                                       {.tokens = *side->tokens_,
-                                        .refusals = side->refusals_,
-                                        .http = *side->peer_client_,
-                                        .tls = side->server_tls_},
-                                       {.on_change = hooks.on_change, .on_used = hooks.on_used}));
+  ASSIGN_OR_RETURN(side->manifests_, ManifestManager::Start(
+                                         loop, clock,
+                                         {.folder = side->state_dir_.manifests(),
+                                          .listen = side->options_.manifests,
+                                          .host = self.host,
+                                          .node = self.name,
+                                          .seed = self.seed,
+                                          .limits = limits},
+                                         {.tokens = *side->tokens_,
+                                          .refusal_counters = side->refusal_counters_,
+                                          .http = *side->peer_client_,
+                                          .tls = side->server_tls_},
+                                         {.on_change = hooks.on_change, .on_used = hooks.on_used}));
   side->identity_ =
       std::make_unique<Identity>(loop, clock,
                                  IdentityOptions{.name = self.name,
@@ -155,15 +155,15 @@ void ClusterSide::MakeClients(const Self& self) {
 net::ServerOptions ClusterSide::WireServer(const std::string& name) {
   return {.name = name,
           .tls = server_tls_,
-          .bulk = !options_.tls_throughout,
+          .bulk = !options_.encrypt_samples,
           .authorize = [this](const wire::Hello& hello, const net::PeerInfo& peer,
                               std::function<void(Status)> decide) {
-            doorkeeper_->Authorize(hello, peer, std::move(decide));
+            authorizer_->Authorize(hello, peer, std::move(decide));
           }};
 }
 
 void ClusterSide::VisitCounters(const CounterVisitor& visitor) const {
-  refusals_.VisitCounters(visitor);
+  refusal_counters_.VisitCounters(visitor);
   tokens_->VisitCounters(visitor);
   api_->VisitCounters(visitor);
   identity_->VisitCounters(visitor);

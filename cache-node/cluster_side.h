@@ -12,10 +12,10 @@
 #include "base/result.h"
 #include "cache-node/control/control_http.h"
 #include "cache-node/control/state_dir.h"
-#include "cache-node/manifests/manifest_keep.h"
-#include "cache-node/trust/doorkeeper.h"
+#include "cache-node/manifests/manifest_manager.h"
+#include "cache-node/trust/authorizer.h"
 #include "cache-node/trust/identity.h"
-#include "cache-node/trust/refusals.h"
+#include "cache-node/trust/refusal_counters.h"
 #include "cache-node/trust/token_check.h"
 #include "kube/api_client.h"
 #include "net/event_loop.h"
@@ -29,11 +29,11 @@ struct ClusterOptions {
   std::string ca_file;  // empty: not in a cluster
   std::string token_file;
   std::string state_dir;
-  ByteCount state_size = 8_GiB;   // of the volume that holds it
-  std::uint32_t samples_max = 0;  // of a manifest that pods bring; 0: any number
-  std::string manifests;          // "host:port" to listen on
+  ByteCount state_size = 8_GiB;            // of the volume that holds it
+  std::uint32_t manifest_samples_max = 0;  // of a manifest that pods bring; 0: any number
+  std::string manifests;                   // "host:port" to listen on
   std::string machine;  // this one's name in Kubernetes; empty: tokens are not compared with it
-  bool tls_throughout = false;
+  bool encrypt_samples = false;
   NamespaceLimits limits;
   // Where the API server is, for TokenReviews; all empty: as Kubernetes tells every pod.
   std::string api_server;
@@ -67,7 +67,7 @@ class ClusterSide {
   };
   struct Hooks {
     std::function<const coordination::DesiredState&()> state;
-    std::function<std::string(wire::DatasetKey)> held;  // Doorkeeper::Options
+    std::function<std::string(wire::DatasetKey)> held;  // Authorizer::Options
     std::function<void()> on_ready;                     // the first certificate is there
     std::function<void()> on_change;                    // a report would say something new
     std::function<void(const std::string& dataset)> on_used;
@@ -80,9 +80,9 @@ class ClusterSide {
   std::shared_ptr<const net::TlsContext> client_tls() const { return client_tls_; }
 
   ControlHttp& control() { return *control_; }
-  Doorkeeper& doorkeeper() { return *doorkeeper_; }
-  Refusals& refusals() { return refusals_; }
-  ManifestKeep& manifests() { return *manifests_; }
+  Authorizer& authorizer() { return *authorizer_; }
+  RefusalCounters& refusal_counters() { return refusal_counters_; }
+  ManifestManager& manifests() { return *manifests_; }
   StateDir& state_dir() { return state_dir_; }
 
   Status Ready() const { return identity_->Ready(); }
@@ -97,19 +97,19 @@ class ClusterSide {
   const Clock& clock_;
   ClusterOptions options_;
   StateDir state_dir_;
-  Refusals refusals_;
+  RefusalCounters refusal_counters_;
   // Shared with the connections that use them.
   std::shared_ptr<net::TlsContext> server_tls_;
   std::shared_ptr<net::TlsContext> client_tls_;
   std::unique_ptr<kube::ApiClient> api_;
   std::unique_ptr<ApiTokenReviewer> reviewer_;
   std::unique_ptr<TokenCheck> tokens_;
-  std::unique_ptr<Doorkeeper> doorkeeper_;
+  std::unique_ptr<Authorizer> authorizer_;
   std::unique_ptr<net::HttpClient> control_client_;
   std::unique_ptr<net::HttpClient> peer_client_;
   std::unique_ptr<ControlHttp> control_;
   std::unique_ptr<Identity> identity_;
-  std::unique_ptr<ManifestKeep> manifests_;
+  std::unique_ptr<ManifestManager> manifests_;
 };
 
 }  // namespace optcache::node

@@ -40,7 +40,8 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
     app.add_option(name, value, text)->group("In a cluster")->capture_default_str();
   };
   file("--ca", cluster.ca_file,
-       "CA bundle. With it, both sides use TLS with certificates on all ports but --http");
+       "CA bundle. With it, both sides use TLS with certificates on all ports but "
+       "--metrics-address");
   file("--token-file", cluster.token_file,
        "Token of this pod, with which it asks for its certificate");
   file("--api-ca", cluster.api_ca_file,
@@ -50,7 +51,7 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
          "URL of the API server, if the environment does not have it");
   option("--state-dir", cluster.state_dir, "Folder for the key, the state and manifests");
   option("--state-size", flags.state_size, "Size of the volume of that folder");
-  option("--samples", cluster.samples_max,
+  option("--max-manifest-samples", cluster.manifest_samples_max,
          "Most samples in a manifest that a pod sends; 0 for any number");
   option("--manifests", cluster.manifests, "HOST:PORT for manifests");
   option("--machine", cluster.machine, "Name of this machine; pods of other machines are refused");
@@ -58,7 +59,7 @@ void AddClusterFlags(CLI::App& app, Flags& flags) {
          "Most streams that one namespace may have here");
   option("--namespace-bytes", flags.namespace_bytes,
          "Most bytes that are on their way to one namespace");
-  app.add_flag("--tls-throughout", cluster.tls_throughout,
+  app.add_flag("--encrypt-samples", cluster.encrypt_samples,
                "Use TLS for samples, too. By default, samples for pods of this machine are sent in "
                "plaintext")
       ->group("In a cluster");
@@ -74,7 +75,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option(
       "--advertise", flags.node.advertise,
       "HOST:PORT or IP at which other nodes reach this one; by default the address of --listen");
-  app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz");
+  app.add_option("--metrics-address", flags.http, "HOST:PORT for /metrics, /healthz and /readyz");
   app.add_option("--coordinator", flags.node.coordinator, "URL of the coordinator, or unix:PATH")
       ->required();
   app.add_option("--memory", flags.memory, "Bytes of samples to hold, for example 64Gi");
@@ -86,7 +87,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   disk->needs(disk_capacity);
   disk_capacity->needs(disk);
   app.add_flag(
-         "--disk-goes", [&flags](std::int64_t) { flags.node.disk_at_end = Keeper::OnDisk::kGoes; },
+         "--disk-goes",
+         [&flags](std::int64_t) { flags.node.disk_at_end = RetentionManager::OnDisk::kGoes; },
          "The folder of --disk does not outlive this node. On shutdown, samples in it are moved to "
          "other nodes, too")
       ->needs(disk);
@@ -99,7 +101,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_flag("--json-log", flags.json_log, "Write log lines as JSON");
   app.add_flag("--debug", flags.debug, "Log details, for debugging");
   app.footer(
-      "Example:\n  optcache-node --name a --listen unix:$HOME/run/a.sock --http 127.0.0.1:4101 "
+      "Example:\n  optcache-node --name a --listen unix:$HOME/run/a.sock --metrics-address "
+      "127.0.0.1:4101 "
       "\\\n      --coordinator unix:$HOME/run/coordinator.sock --memory 8Gi\ndocs/metrics.md "
       "explains the metrics.");
 }

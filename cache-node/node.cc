@@ -3,7 +3,7 @@
 //   sidecars, nodes ─► Wiring ─┬─► Handle ─► DatasetCache, StreamTable, StoreTable, ...
 //                              └─► PlacePayload ─► TakePayload ─► DatasetCache (bytes of samples)
 //   coordinator ─► ControlClient ─► Apply (node_control.cc) ─► NodeDataset
-//   DatasetCache, Mover ─► Effects: Reply, Send (node_links.cc) ─► connections
+//   DatasetCache, PushQueue ─► Effects: Reply, Send (node_links.cc) ─► connections
 //
 // All of it runs on the event loop's thread. PlacePayload finds the buffer of a payload, and its
 // room, before its bytes are read. A connection receives one payload at a time, so `incoming_` has
@@ -56,7 +56,7 @@ class Node::Wiring final : public net::ConnectionHandler {
     if (node_ == nullptr) return;
     node_->connections_[IdOf(connection)] = node_->LinkOf(connection);
     if (!node_->cluster_) return;
-    const Status status = node_->cluster_->doorkeeper().OnOpen(IdOf(connection), connection);
+    const Status status = node_->cluster_->authorizer().OnOpen(IdOf(connection), connection);
     if (!status.ok()) connection.Close(status);
   }
   void OnMessage(net::Connection& connection, std::uint32_t request_id,
@@ -184,7 +184,7 @@ void Node::Drain(Deadline deadline, Deadline patience, std::function<void()> don
         {{"dataset", dataset->name()}, {"samples", dataset->GiveAway(now)}});
   }
   const bool left = std::ranges::all_of(datasets_, [](const auto& dataset) {
-    return dataset.second->has_left() && dataset.second->cache().mover().outbox_samples() == 0;
+    return dataset.second->has_left() && dataset.second->cache().push_queue().samples() == 0;
   });
   if (left || over) {
     if (ending_) LogDrain();
@@ -202,7 +202,7 @@ void Node::LogDrain() const {
          {"moved", counters.relocated},
          {"bytes", counters.relocated_bytes},
          {"lost", counters.relocations_lost},
-         {"not_sent", dataset->cache().mover().outbox_samples()}});
+         {"not_sent", dataset->cache().push_queue().samples()}});
   }
 }
 
@@ -282,7 +282,7 @@ void Node::TakeDemand(ClientId client, const wire::StoreDemand& demand) {
 
 // The uid of the pod at the other end; empty: that is not known.
 std::string Node::PodOf(ClientId client) const {
-  const Caller* const caller = cluster_ ? cluster_->doorkeeper().Find(client) : nullptr;
+  const Caller* const caller = cluster_ ? cluster_->authorizer().Find(client) : nullptr;
   return caller == nullptr ? std::string() : caller->pod_uid;
 }
 
@@ -294,7 +294,7 @@ void Node::TellShares() {
 
 void Node::LookAtVisitors() {
   if (!cluster_) return;
-  Doorkeeper& door = cluster_->doorkeeper();
+  Authorizer& door = cluster_->authorizer();
   for (const JudgedAnew& judged : door.JudgeAnew()) {
     if (judged.granted) {
       AttachStream(judged.client, judged.attach);
@@ -352,7 +352,7 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
   if (!dataset) return AnswerUnknown(client, request_id, message);
   DatasetCache& cache = dataset->cache();
   if (cluster_ && std::holds_alternative<wire::Get>(message)) {
-    const Status within = cluster_->doorkeeper().WithinLimits(
+    const Status within = cluster_->authorizer().WithinLimits(
         client, [&cache](ClientId one) { return cache.leases(one); });
     if (!within.ok()) return AnswerUnknown(client, request_id, message);
   }
@@ -361,9 +361,10 @@ void Node::Handle(net::Connection& from, std::uint32_t request_id, wire::Message
       dataset->OnPassSeen(get->stream, get->items.back().pass);
       streams_.OnServed(client, *get);
     }
-    cache.OnGet(
-        {.client = client, .member = from.peer_member(), .guest = TermsOf(client, *dataset).guest},
-        request_id, *get, now);
+    cache.OnGet({.client = client,
+                 .member = from.peer_member(),
+                 .borrower = TermsOf(client, *dataset).borrower},
+                request_id, *get, now);
   } else if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
     if (from.peer_role() == wire::Role::kNode) {
       cache.OnPeerLeaseUpdate(from.peer_member(), *lease, now);
@@ -395,12 +396,13 @@ net::PayloadSink Node::PlacePayload(net::Connection& from, std::uint32_t request
   } else if (const auto dataset = Find(DatasetOf(message))) {
     const auto* put = std::get_if<wire::Put>(&message);
     const auto* push = std::get_if<wire::Push>(&message);
-    if (cluster_ && put != nullptr && !cluster_->doorkeeper().MayStore(IdOf(from), put->dataset)) {
+    if (cluster_ && put != nullptr && !cluster_->authorizer().MayStore(IdOf(from), put->dataset)) {
       return {};  // refused when the message has come
     }
     if (put != nullptr) {
-      const GuestId guest = TermsOf(IdOf(from), *dataset).guest;
-      incoming.buffer = dataset->cache().Receive({.id = put->item.id, .guest = guest}, length);
+      const BorrowerId borrower = TermsOf(IdOf(from), *dataset).borrower;
+      incoming.buffer =
+          dataset->cache().Receive({.id = put->item.id, .borrower = borrower}, length);
     } else if (push != nullptr) {
       incoming.buffer = dataset->cache().ReceivePush(push->item.id, length);
     }
@@ -441,7 +443,7 @@ void Node::TakePut(ClientId client, std::uint32_t request_id, const wire::Put& p
                    const std::shared_ptr<NodeDataset>& dataset, const cache::SampleRef& bytes,
                    const Status& received) {
   const PutTerms terms = TermsOf(client, *dataset);
-  const auto take = [=, this, asker = Asker{.client = client, .guest = terms.guest},
+  const auto take = [=, this, asker = Asker{.client = client, .borrower = terms.borrower},
                      within = std::weak_ptr(dataset)](const Status& status) {
     // Gone meanwhile, and its budget with it?
     if (const auto alive = within.lock()) {

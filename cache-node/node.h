@@ -1,7 +1,7 @@
 #pragma once
 
 // The node: its sockets, its datasets and its coordinator, joined on one event loop. Decisions are
-// taken in the parts (dataset_cache.h, keeper.h, ...); here messages find their way.
+// taken in the parts (dataset_cache.h, retention_manager.h, ...); here messages find their way.
 
 #include <cstdint>
 #include <functional>
@@ -49,9 +49,10 @@ struct NodeOptions {
   ByteCount memory = 0;         // payload bytes offered
   std::string disk;             // folder for samples; empty: memory alone
   ByteCount disk_capacity = 0;  // of files there
-  Keeper::OnDisk disk_at_end = Keeper::OnDisk::kStays;  // for its next life, or not
-  std::uint64_t incarnation = 0;                        // rises with each start of the process
-  Duration drain = Duration::zero();  // at its end, time to move what it keeps to other nodes
+  RetentionManager::OnDisk disk_at_end =
+      RetentionManager::OnDisk::kStays;  // for its next run, or not
+  std::uint64_t incarnation = 0;         // rises with each start of the process
+  Duration drain = Duration::zero();     // at its end, time to move what it keeps to other nodes
   ClusterOptions cluster;
 };
 

@@ -53,8 +53,8 @@ Status Node::JoinCluster() {
                                 if (control_) control_->ReportSoon();
                               },
                           .on_used = [this](const std::string& dataset) { OnUsed(dataset); }}));
-  visitors_ = std::make_unique<NodeVisitors>(loop_, clock_, cluster_->doorkeeper(),
-                                             cluster_->refusals(), streams_);
+  visitors_ = std::make_unique<NodeVisitors>(loop_, clock_, cluster_->authorizer(),
+                                             cluster_->refusal_counters(), streams_);
   return OkStatus();
 }
 
@@ -90,7 +90,7 @@ void Node::ConnectToCoordinator() {
 void Node::GoOnFromState() {
   const auto state = cluster_->state_dir().LoadState();
   if (!state) return;
-  Log(LogLevel::kInfo, "going on with the state of the life before",
+  Log(LogLevel::kInfo, "going on with the state of the run before",
       {{"version", coordination::FormatVersion(state->version)}});
   Apply(*state);
 }
@@ -119,7 +119,7 @@ void Node::Apply(const coordination::DesiredState& state) {
   state_ = state;
   const bool listed = ApplyMembers(state);
   if (cluster_) {
-    cluster_->doorkeeper().OnState();
+    cluster_->authorizer().OnState();
     cluster_->manifests().OnState(state_, listed ? self_ : 0);
     KeepState();
   }
@@ -147,7 +147,7 @@ bool Node::ApplyMembers(const coordination::DesiredState& state) {
   }
   if (self == 0) peers.clear();
   if (self != 0 && self != self_) {
-    // A new life as a member: what was known under the old id is not ours any more.
+    // A new run as a member: what was known under the old id is not ours any more.
     datasets_.clear();
     peers_by_id_.clear();
     self_ = self;
@@ -171,8 +171,8 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
   if (found->second->Apply(state, HomesOf(state), clock_.Now())) FetchParts(state);
   if (SharesItsGrant(state_, state.name) || IsOverbooked()) found->second->TrimToShare();
   if (visitors_) {
-    for (const GuestId guest : visitors_->Uninvited(state))
-      found->second->cache().keeper().OnGuestGone(guest);
+    for (const BorrowerId borrower : visitors_->Uninvited(state))
+      found->second->cache().retention_manager().OnBorrowerGone(borrower);
   }
   if (const auto number = found->second->TakeInventoryRequest(); number != 0) {
     std::vector<coordination::RankPosition> positions = streams_.Positions(state.key);
@@ -184,8 +184,8 @@ void Node::ApplyDataset(const coordination::DatasetState& state) {
                              .incarnation = options_.incarnation,
                              .dataset = state.name,
                              .request = number,
-                             .ids = found->second->cache().keeper().Inventory(
-                                 ending_ ? ending_->on_disk : Keeper::OnDisk::kGoes),
+                             .ids = found->second->cache().retention_manager().Inventory(
+                                 ending_ ? ending_->on_disk : RetentionManager::OnDisk::kGoes),
                              .positions = std::move(positions)});
   }
 }

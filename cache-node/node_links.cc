@@ -77,7 +77,7 @@ void Node::Forget(net::Connection& gone) {
   stores_.OnClosed(client);
   savings_.OnClosed(client);
   rates_.OnClosed(client);
-  if (cluster_) cluster_->doorkeeper().OnClosed(client);
+  if (cluster_) cluster_->authorizer().OnClosed(client);
   if (open && open.mapped().member != 0) LosePeer(open.mapped());
 }
 

@@ -87,12 +87,12 @@ void VisitMemory(const CounterVisitor& visit, const std::string& dataset,
   if (cache.has_disk()) visit_tier("disk", tier.on_disk(), tier.disk(), on_disk);
   gauge("optcache_cache_peak_bytes", static_cast<double>(tier.peak()));
   gauge("optcache_cache_reserve_bytes", static_cast<double>(tier.reserve()));
-  const PrivateCopies& copies = cache.keeper().private_copies();
-  gauge("optcache_cache_spare_bytes", static_cast<double>(cache.keeper().spare_bytes()));
+  const PrivateEntries& copies = cache.retention_manager().private_entries();
+  gauge("optcache_cache_spare_bytes", static_cast<double>(cache.retention_manager().spare_bytes()));
   gauge("optcache_cache_private_bytes", static_cast<double>(copies.bytes()));
   gauge("optcache_cache_overhead_bytes",
         static_cast<double>(cache::MemoryTier::OverheadOf(tier.samples() + copies.samples())));
-  gauge("optcache_outbox_bytes", static_cast<double>(cache.mover().outbox_bytes()));
+  gauge("optcache_push_queue_bytes", static_cast<double>(cache.push_queue().bytes()));
   gauge("optcache_relay_bytes", static_cast<double>(cache.relay_bytes()));
   gauge("optcache_directory_samples", static_cast<double>(cache.directory().samples()));
 }
@@ -123,12 +123,12 @@ void VisitPlan(const CounterVisitor& visit, const std::string& dataset,
     visit(MetricKind::kCounter, "optcache_plan_predicted_request_bytes_total", labels,
           static_cast<double>(bytes));
   };
-  count("hit", "local", c.foretold_local, c.foretold_bytes_local);
-  count("hit", "peer", c.foretold_peer, c.foretold_bytes_peer);
-  count("miss", "store", c.foretold_misses, c.foretold_miss_bytes);
+  count("hit", "local", c.predicted_local, c.predicted_bytes_local);
+  count("hit", "peer", c.predicted_peer, c.predicted_bytes_peer);
+  count("miss", "store", c.predicted_misses, c.predicted_miss_bytes);
   VisitCovered(visit, dataset, c);
   visit(MetricKind::kCounter, "optcache_plan_predicted_moved_bytes_total", {{"dataset", dataset}},
-        static_cast<double>(c.foretold_moved_bytes));
+        static_cast<double>(c.predicted_moved_bytes));
   visit(MetricKind::kGauge, "optcache_plan_predicted_hit_ratio", {{"dataset", dataset}},
         node_dataset.book().hit_ratio());
   visit(MetricKind::kGauge, "optcache_plan_revision_info",

@@ -1,4 +1,4 @@
-// optcache: the program for people. Each verb is one file of this folder.
+// optcache: the program for people. Each subcommand is one file of this folder.
 
 #include "base/log.h"
 #include "cli/program.h"

@@ -1,7 +1,7 @@
-// Parses the command line and runs the verb that it names, in the manners of the name by which it
-// was called.
+// Parses the command line and runs the subcommand that it names, in the manners of the name by
+// which it was called.
 //
-// Each verb adds its subcommand and puts what is to be done into `chosen`; so parsing has no
+// Each subcommand adds itself and puts what is to be done into `chosen`; so parsing has no
 // effects, and one place turns errors into an exit status. As kubectl's plugin it prints and ends
 // as kubectl does. The parser throws; its exceptions end here.
 
@@ -30,7 +30,7 @@
 #include "cli/rollout/rollout.h"
 #include "cli/simulate/simulate.h"
 #include "cli/status/status.h"
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 #include "cli/up/up.h"
 #include "cli/warmup/warmup.h"
 
@@ -57,8 +57,8 @@ constexpr Manners kKubectlManners = {.name = kPluginName,
                                      .usage_error = kFailed,
                                      .helps_without_command = true};
 
-// The verbs, in the order in which --help lists them.
-constexpr void (*kCommands[])(CLI::App& app, Verb& chosen) = {
+// The subcommands, in the order in which --help lists them.
+constexpr void (*kCommands[])(CLI::App& app, Action& chosen) = {
     AddUpCommand,      AddStatusCommand,   AddExplainCommand,   AddDatasetsCommand,
     AddWarmupCommand,  AddRolloutCommand,  AddManifestCommand,  AddOrderCommand,
     AddPlanCommand,    AddSimulateCommand, AddHeadspaceCommand, AddDashboardCommand,
@@ -115,7 +115,7 @@ int ParseAndRun(int count, const char* const* arguments, const char* version,
   CLI::App app("optcache: a cache for training data that knows what comes next", manners.name);
   app.footer("Run `optcache COMMAND --help` for the options and examples of a command.");
   app.set_version_flag("--version", std::string("optcache ") + version);
-  Verb chosen;
+  Action chosen;
   for (const auto& add_command : kCommands)
     add_command(app, chosen);
 

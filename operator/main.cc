@@ -109,7 +109,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--control-address", options.control_address, "HOST:PORT for nodes, by HTTPS")
       ->capture_default_str();
-  app.add_option("--pages-address", options.pages_address,
+  app.add_option("--metrics-address", options.metrics_address,
                  "HOST:PORT for /metrics, /healthz and /readyz")
       ->capture_default_str();
   app.add_option("--service-account", flags.service_account,

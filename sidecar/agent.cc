@@ -1,6 +1,6 @@
 // Binds the core (feeder.h) to sockets, stores and threads, and starts and ends all of it in order.
 //
-//   training processes ─► ClientDesk ───────────┐           ┌─► NodeLink ─► node
+//   training processes ─► ClientService ───────────┐           ┌─► NodeLink ─► node
 //   clients of S3 ─► S3Endpoint ─► ObjectReads ─┼─► Feeder ─┼─► StoreReader ─► stores, on threads
 //                                               │           └─► OrderReplayer, on a thread
 //                   answers: ClientRouter ◄─────┘
@@ -61,8 +61,8 @@ Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& c
                                             AgentOptions options) {
   RETURN_IF_ERROR(CheckManifestPlaces(options));
   ASSIGN_OR_RETURN(
-      std::unique_ptr<DatasetShelf> datasets,
-      DatasetShelf::Open(options.datasets, StoreOptionsOf(options), options.manifest_dir));
+      std::unique_ptr<DatasetRegistry> datasets,
+      DatasetRegistry::Open(options.datasets, StoreOptionsOf(options), options.manifest_dir));
   ASSIGN_OR_RETURN(handoff::Arena arena, handoff::Arena::Create(options.arena_bytes));
   std::unique_ptr<Agent> agent(
       new Agent(loop, clock, std::move(options), std::move(arena), std::move(datasets)));
@@ -78,7 +78,7 @@ Result<std::unique_ptr<Agent>> Agent::Start(net::EventLoop& loop, const Clock& c
 }
 
 Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, handoff::Arena arena,
-             std::unique_ptr<DatasetShelf> datasets)
+             std::unique_ptr<DatasetRegistry> datasets)
     : loop_(loop),
       options_(std::move(options)),
       tls_(ContextFor(options_)),
@@ -89,7 +89,7 @@ Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, han
                    .name = options_.name,
                    .tls = tls_,
                    .token_file = options_.token_file,
-                   .bulk = !options_.tls_throughout}),
+                   .bulk = !options_.encrypt_samples}),
       store_(loop, clock),
       orders_(loop, clock),
       clients_(*datasets_),
@@ -103,7 +103,7 @@ Agent::Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, han
     tls_files_ =
         std::make_unique<net::TlsFiles>(loop_, net::TlsPaths{.trust = options_.node_ca}, tls_);
   }
-  for (const DatasetShelf::Place& place : datasets_->places()) {
+  for (const DatasetRegistry::Place& place : datasets_->places()) {
     if (place.dataset != nullptr) Take(*place.dataset);
   }
 }
@@ -194,7 +194,7 @@ Status Agent::ServeByS3() {
   if (options_.s3.address.empty()) return OkStatus();
   ASSIGN_OR_RETURN(s3_,
                    S3Endpoint::Start(loop_, options_.datasets, objects_, key_order_, options_.s3));
-  for (const DatasetShelf::Place& place : datasets_->places()) {
+  for (const DatasetRegistry::Place& place : datasets_->places()) {
     if (place.dataset != nullptr) Serve(*place.dataset);
   }
   return OkStatus();
@@ -228,7 +228,7 @@ void Agent::VisitCounters(const CounterVisitor& visitor) const {
   if (computed_) {
     computed_->VisitCounters(visitor);
   } else {
-    ComputedDesk::VisitNone(visitor);
+    ComputedCache::VisitNone(visitor);
   }
   node_.VisitCounters(visitor);
   clients_.VisitCounters(visitor);

@@ -14,12 +14,12 @@
 #include "net/event_loop.h"
 #include "net/tls_files.h"
 #include "sidecar/client_router.h"
-#include "sidecar/clients/client_desk.h"
+#include "sidecar/clients/client_service.h"
 #include "sidecar/clients/feeder.h"
-#include "sidecar/computed/computed_desk.h"
+#include "sidecar/computed/computed_cache.h"
 #include "sidecar/fetch/node_link.h"
 #include "sidecar/fetch/store_reader.h"
-#include "sidecar/manifests/dataset_shelf.h"
+#include "sidecar/manifests/dataset_registry.h"
 #include "sidecar/ports/alarms.h"
 #include "sidecar/prefetch/order_replayer.h"
 #include "sidecar/s3/key_order.h"
@@ -41,7 +41,7 @@ struct AgentOptions {
   std::string manifest_dir;            // keeps those for the next start; empty: nowhere
   std::string token_file;              // tells nodes who this is; empty: nothing does
   std::string node_ca;                 // who signs nodes' certificates; empty: no TLS
-  bool tls_throughout = false;         // no plaintext after the handshake
+  bool encrypt_samples = false;        // no plaintext after the handshake
   std::string ca_file;  // certificates to trust instead of the system's, for stores by https
   FeederOptions feeder;
   S3EndpointOptions s3;
@@ -76,7 +76,7 @@ class Agent {
 
  private:
   Agent(net::EventLoop& loop, const Clock& clock, AgentOptions options, handoff::Arena arena,
-        std::unique_ptr<DatasetShelf> datasets);
+        std::unique_ptr<DatasetRegistry> datasets);
   Status KeepComputed();
   void ListSources() const;
   Status ServeByS3();
@@ -91,8 +91,8 @@ class Agent {
   AgentOptions options_;
   std::shared_ptr<net::TlsContext> tls_;  // towards nodes; null: plaintext. Shared with connections
   std::unique_ptr<net::TlsFiles> tls_files_;
-  std::unique_ptr<net::HttpClient> http_;  // outlives the shelf
-  std::unique_ptr<DatasetShelf> datasets_;
+  std::unique_ptr<net::HttpClient> http_;  // outlives the registry
+  std::unique_ptr<DatasetRegistry> datasets_;
   SharedArena arena_;
   net::Timer alarm_timer_;
   net::Timer stop_timer_;
@@ -100,14 +100,14 @@ class Agent {
   NodeLink node_;
   StoreReader store_;
   OrderReplayer orders_;
-  ClientDesk clients_;
+  ClientService clients_;
   ObjectReads objects_;
   ClientRouter router_;
   Feeder feeder_;
   KeyOrder key_order_;
   std::unique_ptr<S3Endpoint> s3_;  // if there is one
   std::optional<SharedArena> computed_memory_;
-  std::optional<ComputedDesk> computed_;  // if there is memory for it
+  std::optional<ComputedCache> computed_;  // if there is memory for it
 };
 
 }  // namespace optcache::sidecar

@@ -18,10 +18,10 @@
 #include "net/stop_signals.h"
 #include "sidecar/agent.h"
 #include "sidecar/programs/exit_watch.h"
-#include "sidecar/programs/index_verb.h"
+#include "sidecar/programs/index_subcommand.h"
 #include "sidecar/programs/python_copy.h"
 #include "sidecar/programs/termination.h"
-#include "sidecar/programs/warm_verb.h"
+#include "sidecar/programs/warm_subcommand.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -123,7 +123,7 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
                  "CA certificates that sign the certificates of nodes; read again when they "
                  "change. By default connections to nodes do not use TLS")
       ->type_name("FILE");
-  app.add_flag("--tls-throughout", agent.tls_throughout,
+  app.add_flag("--encrypt-samples", agent.encrypt_samples,
                "Use TLS for samples, too. By default, samples are sent to and from the node of the "
                "same machine in plaintext");
   app.add_option("--arena", flags.arena,
@@ -181,7 +181,7 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
   app.add_option("--namespace", agent.feeder.readers.name_space,
                  "Kubernetes namespace of the job; by default the namespace of each dataset")
       ->envname("POD_NAMESPACE");
-  app.add_option("--http", flags.http, "HOST:PORT for /metrics, /healthz and /readyz")
+  app.add_option("--metrics-address", flags.http, "HOST:PORT for /metrics, /healthz and /readyz")
       ->capture_default_str();
   app.add_option("--python", flags.python,
                  "Copy the Python package to this folder, for the PYTHONPATH of training processes")
@@ -220,120 +220,146 @@ void AddFlags(CLI::App& app, Flags& flags, Serves serves) {
 }
 
 void AddIndexFlags(CLI::App& app, IndexFlags& flags) {
-  CLI::App* verb = app.add_subcommand("index",
-                                      "Make the manifest of a dataset and send it to the nodes. "
-                                      "The operator's index Jobs run this");
-  verb->add_option("--dataset", flags.dataset, "The dataset, as NAMESPACE/NAME")->required();
-  verb->add_option("--source", flags.source,
+  CLI::App* subcommand =
+      app.add_subcommand("index",
+                         "Make the manifest of a dataset and send it to the nodes. "
+                         "The operator's index Jobs run this");
+  subcommand->add_option("--dataset", flags.dataset, "The dataset, as NAMESPACE/NAME")->required();
+  subcommand
+      ->add_option("--source", flags.source,
                    "Where the objects are: a folder, a URL or the address of a bucket")
       ->required();
-  verb->add_option("--listing", flags.store.listing,
+  subcommand
+      ->add_option("--listing", flags.store.listing,
                    "File on the web server that lists the objects")
       ->default_str(storage::kListingFile);
-  verb->add_option("--ca-file", flags.store.ca_file,
-                   "Certificates to trust instead of the system's, for an https source");
-  verb->add_option("--keys", flags.store.keys_folder,
+  subcommand->add_option("--ca-file", flags.store.ca_file,
+                         "Certificates to trust instead of the system's, for an https source");
+  subcommand
+      ->add_option("--keys", flags.store.keys_folder,
                    "Read the keys of the source from files in DIR: token, or username and "
                    "password, for a web server; accessKeyID, secretAccessKey and optionally "
                    "sessionToken and sseCustomerKey, for a bucket; optionally ca.crt")
       ->type_name("DIR");
-  verb->add_option("--include", flags.include,
-                   "Pattern of the objects to index: samples, archives, arrays or lists of ranges; "
-                   "may be given several times");
-  verb->add_option("--format", flags.format,
+  subcommand->add_option(
+      "--include", flags.include,
+      "Pattern of the objects to index: samples, archives, arrays or lists of ranges; "
+      "may be given several times");
+  subcommand
+      ->add_option("--format", flags.format,
                    "What a sample is. Files: a file. Tar: a group of files in an archive. "
                    "TarFiles: a file in an archive. Ranges: a range of an object, from a list. "
                    "Npy: a row of an array. Megatron: a sequence of Megatron-LM")
       ->capture_default_str();
-  verb->add_option("--order", flags.order, "Order of the samples: Path, List or ImageFolder");
-  verb->add_option("--verify", flags.verify,
+  subcommand->add_option("--order", flags.order, "Order of the samples: Path, List or ImageFolder");
+  subcommand
+      ->add_option("--verify", flags.verify,
                    "How reads are verified later: Checksum, or Digest, which reads all bytes once "
                    "while it indexes")
       ->capture_default_str();
-  verb->add_option("--before", flags.before,
+  subcommand
+      ->add_option("--before", flags.before,
                    "Digest of the manifest that the nodes have of this dataset. If the new one is "
                    "another, say how many objects of the source were added, changed and removed")
       ->type_name("DIGEST");
-  verb->add_option("--manifests", flags.manifests, "URL of a node; may be given several times")
+  subcommand
+      ->add_option("--manifests", flags.manifests, "URL of a node; may be given several times")
       ->required();
-  verb->add_option("--token-file", flags.token_file, "Token by which nodes identify this process");
-  verb->add_option("--node-ca", flags.node_ca,
-                   "CA certificates that sign the certificates of nodes");
-  verb->add_option("--parallel", flags.store.concurrent_reads_max,
+  subcommand->add_option("--token-file", flags.token_file,
+                         "Token by which nodes identify this process");
+  subcommand->add_option("--node-ca", flags.node_ca,
+                         "CA certificates that sign the certificates of nodes");
+  subcommand
+      ->add_option("--parallel", flags.store.concurrent_reads_max,
                    "Requests that run at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  verb->add_option("--requests-per-second", flags.request_rate,
+  subcommand
+      ->add_option("--requests-per-second", flags.request_rate,
                    "Send at most N requests a second, beside those that list the objects; by "
                    "default there is no limit")
       ->type_name("N");
-  verb->add_option("--bytes-per-second", flags.byte_rate,
+  subcommand
+      ->add_option("--bytes-per-second", flags.byte_rate,
                    "With --verify Digest, read at most this many bytes a second, for example 50Mi")
       ->type_name("BYTES");
-  verb->add_option("--patience", flags.patience,
+  subcommand
+      ->add_option("--patience", flags.patience,
                    "Wait this long for a source that answered before and is away now, for example "
                    "30m; by default 10m")
       ->type_name("TIME");
-  verb->add_option("--timeout", flags.timeout_s, "Give up after this many seconds")
+  subcommand->add_option("--timeout", flags.timeout_s, "Give up after this many seconds")
       ->check(CLI::Range(1, 7 * 24 * 3600))
       ->capture_default_str();
-  verb->add_option(
+  subcommand
+      ->add_option(
           "--termination-file", flags.termination_file,
           "Write a line of JSON with the result, or with the reason of the failure, to this file")
       ->capture_default_str();
 }
 
 void AddWarmFlags(CLI::App& app, WarmFlags& flags) {
-  CLI::App* verb = app.add_subcommand(
+  CLI::App* subcommand = app.add_subcommand(
       "warm", "Put samples into the node of this machine before a job reads them");
-  verb->add_option("--name", flags.name, "Name of this process, for logs")->required();
-  verb->add_option("--node", flags.node,
+  subcommand->add_option("--name", flags.name, "Name of this process, for logs")->required();
+  subcommand
+      ->add_option("--node", flags.node,
                    "Address of this machine's optcache-node: HOST:PORT or unix:PATH")
       ->required();
-  verb->add_option("--dataset", flags.datasets,
+  subcommand
+      ->add_option("--dataset", flags.datasets,
                    "Dataset to read, as NAME=MANIFEST_FILE=STORE_URI, or as NAME==STORE_URI if the "
                    "nodes have its manifest")
       ->required();
-  verb->add_option("--keys", flags.keys, "Keys of the dataset NAME, as for a sidecar")
+  subcommand->add_option("--keys", flags.keys, "Keys of the dataset NAME, as for a sidecar")
       ->type_name("NAME=DIR");
-  verb->add_option("--requests-per-second", flags.request_rates,
+  subcommand
+      ->add_option("--requests-per-second", flags.request_rates,
                    "Send at most N requests a second to the store of the dataset NAME")
       ->type_name("NAME=N");
-  verb->add_option("--bytes-per-second", flags.byte_rates,
+  subcommand
+      ->add_option("--bytes-per-second", flags.byte_rates,
                    "Read at most this many bytes a second from the store of the dataset NAME, for "
                    "example images=50Mi")
       ->type_name("NAME=BYTES");
-  verb->add_option("--patience", flags.patiences,
+  subcommand
+      ->add_option("--patience", flags.patiences,
                    "Patience with the store of the dataset NAME, as for a sidecar")
       ->type_name("NAME=TIME");
-  verb->add_option("--order", flags.order,
+  subcommand
+      ->add_option("--order", flags.order,
                    "Recipe of the order in which the job will read, for example 'torch-distributed "
                    "size=1281167 seed=5 world=8'; by default the order of the manifest")
       ->type_name("RECIPE");
-  verb->add_option(
+  subcommand
+      ->add_option(
           "--part", flags.parts,
           "Bytes to put into a node, for example node1=12Mi; give one for each node that is warmed "
           "at the same time. By default, everything goes into this machine's node")
       ->type_name("NODE=BYTES");
-  verb->add_option("--at", flags.at, "Node whose --part this process puts")->type_name("NODE");
-  verb->add_option("--manifests", flags.manifests, "URL of a node; may be given several times");
-  verb->add_option("--token-file", flags.token_file, "Token by which nodes identify this process");
-  verb->add_option("--node-ca", flags.node_ca,
-                   "CA certificates that sign the certificates of nodes");
-  verb->add_flag("--tls-throughout", flags.tls_throughout, "Use TLS for samples, too");
-  verb->add_option("--ca-file", flags.ca_file,
-                   "Certificates to trust instead of the system's, for https");
-  verb->add_option("--store-concurrency", flags.store_concurrency,
+  subcommand->add_option("--at", flags.at, "Node whose --part this process puts")
+      ->type_name("NODE");
+  subcommand->add_option("--manifests", flags.manifests,
+                         "URL of a node; may be given several times");
+  subcommand->add_option("--token-file", flags.token_file,
+                         "Token by which nodes identify this process");
+  subcommand->add_option("--node-ca", flags.node_ca,
+                         "CA certificates that sign the certificates of nodes");
+  subcommand->add_flag("--encrypt-samples", flags.encrypt_samples, "Use TLS for samples, too");
+  subcommand->add_option("--ca-file", flags.ca_file,
+                         "Certificates to trust instead of the system's, for https");
+  subcommand
+      ->add_option("--store-concurrency", flags.store_concurrency,
                    "Reads of the store that run at the same time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  verb->add_option("--timeout", flags.timeout_s, "Give up after this many seconds")
+  subcommand->add_option("--timeout", flags.timeout_s, "Give up after this many seconds")
       ->check(CLI::Range(1, 7 * 24 * 3600))
       ->capture_default_str();
-  verb->add_flag("--progress", flags.progress,
-                 "Write the progress to standard output, as lines of JSON");
-  verb->add_option("--termination-file", flags.termination_file,
-                   "Write a line of JSON with the result to this file at the end");
+  subcommand->add_flag("--progress", flags.progress,
+                       "Write the progress to standard output, as lines of JSON");
+  subcommand->add_option("--termination-file", flags.termination_file,
+                         "Write a line of JSON with the result to this file at the end");
 }
 
 // Ready with or without a node: samples are served.

@@ -5,7 +5,7 @@
 // can have, so the streams never exceed their half of a report. A rank that has ended keeps its
 // place for a minute and gives way to others before that. `decided` is how far this node has
 // answered, which may be ahead of what the trainer has consumed; an inventory names the later of
-// the two, because the plan's verdicts have been carried out up to there.
+// the two, because the decisions of the plan have been carried out up to there.
 
 #include "cache-node/control/stream_table.h"
 
@@ -90,7 +90,7 @@ Status StreamTable::OnAttach(ClientId from, const wire::StreamAttach& attach) {
   return OkStatus();
 }
 
-// Of a life before: all ranks of the stream if none goes on, else this one.
+// Of a generation before: all ranks of the stream if none goes on, else this one.
 void StreamTable::ForgetEnded(StreamId stream, Rank rank) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
@@ -370,7 +370,7 @@ std::vector<coordination::RankPosition> StreamTable::Positions(wire::DatasetKey 
   for (const auto& [id, stream] : streams_) {
     if (stream.attach.dataset != dataset) continue;
     for (const auto& [number, rank] : stream.ranks) {
-      if (rank.ended) continue;  // others may be in the stream's next life
+      if (rank.ended) continue;  // others may be in the stream's next generation
       const coordination::Cut read{.pass = rank.report.pass, .position = rank.report.position};
       positions.push_back({.stream = id, .rank = number, .next = std::max(read, rank.decided)});
     }

@@ -30,9 +30,9 @@ inline constexpr PassNumber kMaxPass = 1'000'000'000;
 // Not thread-safe: the event loop owns it.
 class StreamTable {
  public:
-  // A stream whose ranks here have all ended begins a new life. Ranks that have ended give way to
-  // others. kResourceExhausted beyond the limits of a report, in all or of the stream's namespace;
-  // kInvalidArgument for what has no place in one.
+  // A stream whose ranks here have all ended begins a new generation. Ranks that have ended give
+  // way to others. kResourceExhausted beyond the limits of a report, in all or of the stream's
+  // namespace; kInvalidArgument for what has no place in one.
   Status OnAttach(ClientId from, const wire::StreamAttach& attach);
   // Ignored for ranks that have not attached or have ended, where this version cannot read it, and
   // where there is no room for it: then the order stays unknown.

@@ -55,7 +55,7 @@ Status ManifestWriter::Write(std::string_view bytes) {
   return WriteAll(fd_.get(), bytes, file_);
 }
 
-Status ManifestWriter::Keep(const std::string& digest, std::uint32_t samples_max) {
+Status ManifestWriter::Keep(const std::string& digest, std::uint32_t manifest_samples_max) {
   if (written_ != bytes_) {
     return {Code::kInvalidArgument,
             fmt::format("{} of the manifest's {} bytes came", written_, bytes_)};
@@ -67,11 +67,11 @@ Status ManifestWriter::Keep(const std::string& digest, std::uint32_t samples_max
     return {Code::kInvalidArgument,
             fmt::format("the manifest's digest is {}, not {}", found, digest)};
   }
-  if (samples_max != 0 && manifest->samples() > samples_max) {
+  if (manifest_samples_max != 0 && manifest->samples() > manifest_samples_max) {
     return {Code::kInvalidArgument,
             fmt::format("the manifest lists {} samples, nodes have memory for {}: give them more "
                         "(node.samples of the chart)",
-                        manifest->samples(), samples_max)};
+                        manifest->samples(), manifest_samples_max)};
   }
   if (::fsync(fd_.get()) != 0) return ErrnoStatus(errno, "fsync " + file_);
   if (::rename(temporary_.c_str(), file_.c_str()) != 0) {

@@ -27,9 +27,9 @@ class ManifestWriter final : public net::HttpBodySink {
   // kInvalidArgument: more than was said. kResourceExhausted: the volume is full.
   Status Write(std::string_view bytes) override;
   // When all has come: checks it and gives the file its name. Takes seconds for hundreds of MiB.
-  // kInvalidArgument: another digest, no manifest, or one that lists more than `samples_max` (0:
-  // any number).
-  Status Keep(const std::string& digest, std::uint32_t samples_max);
+  // kInvalidArgument: another digest, no manifest, or one that lists more than
+  // `manifest_samples_max` (0: any number).
+  Status Keep(const std::string& digest, std::uint32_t manifest_samples_max);
 
  private:
   ManifestWriter(std::string file, std::string temporary, UniqueFd fd, ByteCount bytes);

@@ -83,7 +83,7 @@ std::optional<HttpResponse> ManifestServer::Ruling(const Caller& caller, const P
   if (parts_.store.Has(path.digest)) return HttpResponse{.status = 201};
   if (!bytes) return Sentence(411, "a manifest comes with its Content-Length");
   if (const Status fits = parts_.store.CheckSize(*bytes); !fits.ok()) {
-    parts_.refusals.Note(Refused::kManifest, NameOf(caller), fits.message());
+    parts_.refusal_counters.Note(Refused::kManifest, NameOf(caller), fits.message());
     return Sentence(413, fits.message());
   }
   if (std::ranges::find(uploads_, caller.name_space, &Upload::name_space) != uploads_.end()) {
@@ -95,7 +95,7 @@ std::optional<HttpResponse> ManifestServer::Ruling(const Caller& caller, const P
 }
 
 HttpResponse ManifestServer::Refuse(const Caller& caller, const Status& why) {
-  parts_.refusals.Note(Refused::kManifest, NameOf(caller), why.message());
+  parts_.refusal_counters.Note(Refused::kManifest, NameOf(caller), why.message());
   return Failure(why);
 }
 
@@ -150,7 +150,7 @@ void ManifestServer::Authenticate(const HttpRequest& request, const Answer& resp
     if (caller) return then(*caller);
     const Status& why = caller.error();
     const bool bad = why.code() == Code::kPermissionDenied;
-    parts_.refusals.Note(bad ? Refused::kToken : Refused::kReview, address, why.message());
+    parts_.refusal_counters.Note(bad ? Refused::kToken : Refused::kReview, address, why.message());
     respond(bad ? Sentence(401, why.message()) : Later(why.message()));
   };
   parts_.tokens.Check(TokenOf(request), request.peer, std::move(answer));
@@ -160,7 +160,7 @@ void ManifestServer::GiveByDigest(const HttpRequest& request, const Path& path,
                                   const HttpResponder& respond) {
   if (!request.peer.Is(net::kNodeServerName)) {
     constexpr std::string_view kWhy = "only nodes, by their certificate, ask by digest";
-    parts_.refusals.Note(Refused::kCertificate, request.peer.address, kWhy);
+    parts_.refusal_counters.Note(Refused::kCertificate, request.peer.address, kWhy);
     return respond(Sentence(403, kWhy));
   }
   if (!parts_.store.Has(path.digest)) {
@@ -180,7 +180,7 @@ void ManifestServer::GiveByDataset(const Caller& caller, const Path& path,
                                              path.dataset, path.name_space)));
   }
   if (const Status allowed = MayUse(caller, *dataset); !allowed.ok()) {
-    parts_.refusals.Note(Refused::kNamespace, NameOf(caller), allowed.message());
+    parts_.refusal_counters.Note(Refused::kNamespace, NameOf(caller), allowed.message());
     return respond(Failure(allowed));
   }
   if (dataset->manifest_digest.empty()) {
@@ -247,7 +247,7 @@ void ManifestServer::Take(const HttpRequest& request, const Path& path,
   const auto finish = [this, path, who = upload->who, respond](const Status& kept) {
     parts_.store.Settle(path.digest, kept.ok());
     if (!kept.ok()) {
-      parts_.refusals.Note(Refused::kManifest, who, kept.message());
+      parts_.refusal_counters.Note(Refused::kManifest, who, kept.message());
       return respond(Failure(kept));
     }
     Log(LogLevel::kInfo, "manifest taken",

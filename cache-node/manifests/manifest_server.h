@@ -11,7 +11,7 @@
 #include "cache-node/manifests/manifest_file.h"
 #include "cache-node/manifests/manifest_path.h"
 #include "cache-node/manifests/manifest_store.h"
-#include "cache-node/trust/refusals.h"
+#include "cache-node/trust/refusal_counters.h"
 #include "cache-node/trust/token_check.h"
 #include "coordination/state.h"
 #include "net/event_loop.h"
@@ -34,7 +34,7 @@ class ManifestServer {
     ManifestStore& store;
     net::WorkerThread& worker;
     TokenCheck& tokens;
-    Refusals& refusals;
+    RefusalCounters& refusal_counters;
     // The state in force; null while there is none.
     std::function<const coordination::DesiredState*()> state;
     // This node shall get that manifest: a pod here needs it.

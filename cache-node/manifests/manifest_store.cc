@@ -3,7 +3,7 @@
 // A manifest is in `held_` from Reserve on, with its whole size, so that no reservation takes
 // `bytes_` beyond the limit. Settle marks it as written or removes it. A manifest that a desired
 // state names is never removed for another, nor is one that is being written. Of the others, those
-// that another node or an earlier life brought go first, then the oldest of the namespace that has
+// that another node or an earlier run brought go first, then the oldest of the namespace that has
 // the most bytes. A namespace that brings many can thus drive out its own, and those of a namespace
 // that has more.
 
@@ -115,7 +115,7 @@ std::map<std::string, ManifestStore::Unnamed> ManifestStore::CountUnnamed() cons
   return by_owner;
 }
 
-// First what another node or an earlier life brought, then of the namespace that has most.
+// First what another node or an earlier run brought, then of the namespace that has most.
 ManifestStore::Table::iterator ManifestStore::Victim(const std::string& owner, ByteCount bytes) {
   const auto nobodys = OldestUnnamed("");
   if (nobodys != held_.end()) return nobodys;

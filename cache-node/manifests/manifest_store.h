@@ -31,7 +31,7 @@ ManifestStoreLimits LimitsOf(ByteCount state_size);
 // Not thread-safe: the event loop owns it.
 class ManifestStore {
  public:
-  // Opens the folder, making it if it is not there, and finds what an earlier life kept. Files that
+  // Opens the folder, making it if it is not there, and finds what an earlier run kept. Files that
   // are no manifest's are removed.
   static Result<ManifestStore> Open(std::string folder, const Clock& clock,
                                     ManifestStoreLimits limits = {});

@@ -20,7 +20,7 @@ Following Take(const RevisionState& revision, std::vector<StreamState> streams) 
   for (StreamState& stream : coordination::StreamsOf(revision, std::move(streams))) {
     // An order that is known by its recipe goes on after the lists that have been handed over.
     if (stream.recipe.known) stream.traces.clear();
-    stream.life = {};  // no plan goes by it
+    stream.generation = {};  // no plan goes by it
     if (stream.complete && coordination::HasOrder(stream))
       following.streams.push_back(std::move(stream));
   }

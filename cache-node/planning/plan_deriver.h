@@ -19,11 +19,11 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "cache-node/planning/plan_book.h"
+#include "cache-node/planning/plan_index.h"
 #include "cache-node/planning/plan_task.h"
 #include "cache-node/planning/planned_shares.h"
 #include "cache-node/planning/trial_run.h"
-#include "cache-node/retention/keeper.h"
+#include "cache-node/retention/retention_manager.h"
 #include "coordination/state.h"
 
 namespace optcache::node {
@@ -33,11 +33,12 @@ struct DerivedWindow {
   coordination::Version version;
   Status status;  // an error ends the version: its streams stay without a plan
   std::vector<DerivedPass> passes;
-  std::map<StreamId, PassNumber> planned;     // by stream: passes below are planned to their end
-  std::vector<SampleId> evictions;            // held by nobody from the window's first pass on
-  std::vector<Keeper::Departure> departures;  // from this node to others, before the first read
-  PassNumber passes_ahead = 1;                // plan::PlanWindow
-  bool first = false;                         // of its version
+  std::map<StreamId, PassNumber> planned;  // by stream: passes below are planned to their end
+  std::vector<SampleId> evictions;         // held by nobody from the window's first pass on
+  std::vector<RetentionManager::Departure>
+      departures;               // from this node to others, before the first read
+  PassNumber passes_ahead = 1;  // plan::PlanWindow
+  bool first = false;           // of its version
   // What came of a trial; then nothing else is told.
   std::optional<coordination::TrialReport> trial;
 };

@@ -19,13 +19,13 @@ struct Counters {
   std::uint64_t hits_disk = 0;   // of the local hits: from the disk
   std::uint64_t hit_bytes_disk = 0;
   // The same reads as far as a plan covers them, as it had predicted them.
-  std::uint64_t foretold_local = 0;
-  std::uint64_t foretold_peer = 0;
-  std::uint64_t foretold_misses = 0;
-  std::uint64_t foretold_bytes_local = 0;
-  std::uint64_t foretold_bytes_peer = 0;
-  std::uint64_t foretold_miss_bytes = 0;
-  std::uint64_t foretold_moved_bytes = 0;  // to be pushed from here after what was read
+  std::uint64_t predicted_local = 0;
+  std::uint64_t predicted_peer = 0;
+  std::uint64_t predicted_misses = 0;
+  std::uint64_t predicted_bytes_local = 0;
+  std::uint64_t predicted_bytes_peer = 0;
+  std::uint64_t predicted_miss_bytes = 0;
+  std::uint64_t predicted_moved_bytes = 0;  // to be pushed from here after what was read
   // And as they were answered.
   std::uint64_t covered_local = 0;
   std::uint64_t covered_peer = 0;

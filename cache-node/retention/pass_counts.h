@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "cache-node/retention/verdict.h"
+#include "cache-node/retention/plan_decision.h"
 #include "coordination/state.h"
 
 namespace optcache::node {

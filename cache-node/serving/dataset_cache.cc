@@ -4,15 +4,16 @@
 // A read moves through the steps below. It is in one place at a time and is answered once. A step
 // that waits for another node has a deadline; Tick looks for those that have passed.
 //
-//   OnGet ─► Serve ─┬─ here ─────────────────────────────────────► AnswerHere ─► Keeper::AfterRead
+//   OnGet ─► Serve ─┬─ here ─────────────────────────────────────► AnswerHere ─►
+//   RetentionManager::AfterRead
 //                   ├─ announced, or awaits room ─► waiting_ ◄─┐
 //                   └─► AskHomes ─► lookups_ ─► OnFound ─┬─────┘ another node reads it
 //                                                        ├─ held ─► FetchFrom ─► fetches_
 //                                                        └─ leased, or unknown ─► AnswerMiss
 //
-// Only the reads of a waiting trainer, and those of other nodes, wait in waiting_. A stager is told
-// to ask again. dataset_cache_peers.cc has the reads at other nodes, dataset_cache_leases.cc the
-// leases, and dataset_cache_disk.cc the disk.
+// Only the reads of a waiting trainer, and those of other nodes, wait in waiting_. A prefetcher is
+// told to ask again. dataset_cache_peers.cc has the reads at other nodes, dataset_cache_leases.cc
+// the leases, and dataset_cache_disk.cc the disk.
 
 #include "cache-node/serving/dataset_cache.h"
 
@@ -61,23 +62,23 @@ ByteCount TransitReserve(ByteCount capacity, const plan::Sizes& sizes) {
   return std::max(capacity / kReserveShare, least);
 }
 
-DatasetCache::DatasetCache(DatasetConfig config, ReadDeadlines deadlines, const Verdicts& verdicts,
-                           Effects& effects)
+DatasetCache::DatasetCache(DatasetConfig config, ReadDeadlines deadlines,
+                           const PlanLookup& plan_lookup, Effects& effects)
     : config_(std::move(config)),
       deadlines_(deadlines),
-      verdicts_(verdicts),
+      plan_lookup_(plan_lookup),
       effects_(effects),
       tier_(config_.capacity, config_.reserve, config_.disk),
       directory_(std::chrono::seconds(wire::kLeaseSeconds), FirstLease(config_.self)),
       holdings_(config_.key, config_.self, directory_, effects),
-      mover_(config_.key, effects, counters_, passes_, {}),
-      keeper_(config_.self, config_.retention,
-              {.tier = tier_,
-               .mover = mover_,
-               .holdings = holdings_,
-               .counters = counters_,
-               .verdicts = verdicts,
-               .uses = uses_}) {}
+      push_queue_(config_.key, effects, counters_, passes_, {}),
+      retention_manager_(config_.self, config_.retention,
+                         {.tier = tier_,
+                          .push_queue = push_queue_,
+                          .holdings = holdings_,
+                          .counters = counters_,
+                          .plan_lookup = plan_lookup,
+                          .uses = uses_}) {}
 
 void DatasetCache::OnGet(const Asker& from, std::uint32_t request_id, const wire::Get& get,
                          MonotonicTime now) {
@@ -85,7 +86,7 @@ void DatasetCache::OnGet(const Asker& from, std::uint32_t request_id, const wire
   std::map<wire::MemberId, std::vector<Read>> lookups;
   for (std::uint32_t i = 0; i < get.items.size(); ++i) {
     Read read{.from = from.client,
-              .guest = from.guest,
+              .borrower = from.borrower,
               .request_id = request_id,
               .index = i,
               .stream = get.stream,
@@ -106,7 +107,7 @@ void DatasetCache::OnGet(const Asker& from, std::uint32_t request_id, const wire
 void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>& lookups,
                          MonotonicTime now) {
   const SampleId id = read.item.id;
-  if (keeper_.Readable(id, read.guest) != nullptr) return AnswerHere(read, now);
+  if (retention_manager_.Readable(id, read.borrower) != nullptr) return AnswerHere(read, now);
   if (AnswerLate(read, now)) return;
   const auto announced = announced_.find(id);
   if (announced != announced_.end() && now < announced->second) {
@@ -118,7 +119,7 @@ void DatasetCache::Serve(Read read, std::map<wire::MemberId, std::vector<Read>>&
 }
 
 void DatasetCache::AnswerHere(const Read& read, MonotonicTime now) {
-  const cache::Entry& entry = *keeper_.Readable(read.item.id, read.guest);
+  const cache::Entry& entry = *retention_manager_.Readable(read.item.id, read.borrower);
   if (!entry.bytes) return ReadFromDisk(read, entry, now);
   ++counters_.hits_local;
   counters_.hit_bytes_local += entry.size;
@@ -129,7 +130,7 @@ void DatasetCache::AnswerHere(const Read& read, MonotonicTime now) {
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index, .answer = Answer::kHere, .crc = entry.crc},
                  entry.bytes);
-  keeper_.AfterRead(read.key(), read.item.id, {.guest = read.guest}, now);
+  retention_manager_.AfterRead(read.key(), read.item.id, {.borrower = read.borrower}, now);
 }
 
 void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_keeps) {
@@ -139,9 +140,10 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
   counters_.miss_bytes += size;
   passes_.OnMiss(read.key(), size);
   CountRead({.key = read.key(), .size = size, .outcome = Outcome::kMiss});
-  const Copy copy{.id = read.item.id, .guest = read.guest};
-  const bool keep = keeper_.WouldKeep(read.key(), copy, size, home_keeps) ||
-                    (HasRoomInMemory(size) && keeper_.HasRoomToSpare(read.key(), copy, size));
+  const Copy copy{.id = read.item.id, .borrower = read.borrower};
+  const bool keep =
+      retention_manager_.WouldKeep(read.key(), copy, size, home_keeps) ||
+      (HasRoomInMemory(size) && retention_manager_.HasRoomToSpare(read.key(), copy, size));
   lease = Grant(read, lease, keep);
   const bool told =
       effects_.Reply(read.from, read.request_id,
@@ -153,12 +155,13 @@ void DatasetCache::AnswerMiss(const Read& read, wire::LeaseId lease, bool home_k
 }
 
 void DatasetCache::AnsweredFromElsewhere(const Read& read) {
-  if (const auto verdict = verdicts_.Find(read.key()); verdict && verdict->here) {
-    keeper_.NoteAbsent(read.key(), read.item.id);
+  if (const auto decision = plan_lookup_.Find(read.key()); decision && decision->here) {
+    retention_manager_.NoteAbsent(read.key(), read.item.id);
   }
 }
 
-// A stager asks again by itself; for a trainer that waits the node asks again until its deadline.
+// A prefetcher asks again by itself; for a trainer that waits the node asks again until its
+// deadline.
 void DatasetCache::AnswerLater(Read read, MonotonicTime now) {
   read.relay.reset();
   if (read.mode == GetMode::kStage) {
@@ -222,12 +225,12 @@ wire::LookupItem DatasetCache::LookUpHere(SampleId id, bool want_lease, wire::Me
                : answer.kind == Kind::kLeased  ? Found::kLeased
                : answer.kind == Kind::kWaiting ? Found::kWaiting
                                                : Found::kNobody;
-  item.keep = keeper_.WouldKeepAsHome(SizeOf(id));
+  item.keep = retention_manager_.WouldKeepAsHome(SizeOf(id));
   return item;
 }
 
 void DatasetCache::OnFound(Read read, const wire::LookupItem& found, MonotonicTime now) {
-  if (keeper_.Readable(read.item.id, read.guest) != nullptr) {
+  if (retention_manager_.Readable(read.item.id, read.borrower) != nullptr) {
     return AnswerHere(read, now);  // came meanwhile
   }
   switch (found.found) {
@@ -254,7 +257,7 @@ void DatasetCache::OnStaleEntry(Read read, MonotonicTime now) {
 
 std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(const Copy& copy, ByteCount size) {
   if (copy.id >= config_.sizes.count() || size != SizeOf(copy.id)) return nullptr;
-  if (!keeper_.MakeRoom(copy, size)) {
+  if (!retention_manager_.MakeRoom(copy, size)) {
     if (tier_.WaitsForDisk(size)) WantRoom(size);
     return nullptr;
   }
@@ -265,7 +268,8 @@ std::shared_ptr<cache::SampleBytes> DatasetCache::Receive(const Copy& copy, Byte
 std::shared_ptr<cache::SampleBytes> DatasetCache::ReceivePush(SampleId id, ByteCount size) {
   // Sidecars that never bring what they were told to read do not keep nodes out.
   const ByteCount granted = std::min(granted_room_, tier_.memory() / 2);
-  if (tier_.disk() == 0 || tier_.FitsMemory(size, granted, keeper_.spare_bytes_in_memory())) {
+  if (tier_.disk() == 0 ||
+      tier_.FitsMemory(size, granted, retention_manager_.spare_bytes_in_memory())) {
     return Receive({.id = id}, size);
   }
   if (id < config_.sizes.count() && size == SizeOf(id)) WantRoom(size);
@@ -280,8 +284,9 @@ void DatasetCache::OnPut(const Asker& from, std::uint32_t request_id, const wire
                          cache::SampleRef bytes, const Status& received, MonotonicTime now) {
   Status kept(Code::kResourceExhausted, "no room");
   if (bytes && received.ok()) {
-    kept = keeper_.Keep({put.stream, put.item.pass, put.item.position},
-                        {.id = put.item.id, .guest = from.guest}, std::move(bytes), put.crc, now);
+    kept = retention_manager_.Keep({put.stream, put.item.pass, put.item.position},
+                                   {.id = put.item.id, .borrower = from.borrower}, std::move(bytes),
+                                   put.crc, now);
   } else if (bytes) {
     tier_.Unreserve(bytes->size());
     if (received.code() == Code::kDataLoss) ++counters_.bad_bytes;
@@ -348,8 +353,8 @@ void DatasetCache::OnPush(ClientId from, std::uint32_t request_id, const wire::P
                           cache::SampleRef bytes, const Status& received) {
   Status kept(Code::kResourceExhausted, "no room");
   if (bytes && received.ok()) {
-    kept = keeper_.KeepPushed({push.stream, push.item.pass, push.item.position}, push.item.id,
-                              std::move(bytes), push.crc);
+    kept = retention_manager_.KeepPushed({push.stream, push.item.pass, push.item.position},
+                                         push.item.id, std::move(bytes), push.crc);
     announced_.erase(push.item.id);
   } else if (bytes) {
     tier_.Unreserve(bytes->size());
@@ -365,11 +370,11 @@ void DatasetCache::OnPush(ClientId from, std::uint32_t request_id, const wire::P
 
 void DatasetCache::OnStoreReply(std::uint32_t request_id, const wire::StoreReply& reply,
                                 MonotonicTime now) {
-  if (!mover_.Awaits(reply.id, request_id)) return;
-  if (mover_.OnReply(reply.id, reply.accepted, now)) {
-    keeper_.OnMoved(reply.id);
+  if (!push_queue_.Awaits(reply.id, request_id)) return;
+  if (push_queue_.OnReply(reply.id, reply.accepted, now)) {
+    retention_manager_.OnMoved(reply.id);
   } else if (!reply.accepted) {
-    keeper_.OnMoveRefused(reply.id);
+    retention_manager_.OnMoveRefused(reply.id);
   }
 }
 
@@ -401,8 +406,8 @@ void DatasetCache::SetBudget(Retention retention, ByteCount capacity, ByteCount 
     tier_.SetBudget(capacity, reserve, disk);
   }
   if (retention != Retention::kOptimal) uncovered_ = {};
-  keeper_.SetRetention(retention, departs);
-  keeper_.TrimSpares();
+  retention_manager_.SetRetention(retention, departs);
+  retention_manager_.TrimSpares();
 }
 
 void DatasetCache::Tick(MonotonicTime now) {
@@ -420,8 +425,8 @@ void DatasetCache::Tick(MonotonicTime now) {
     OnPeerLeaseUpdate(config_.self, std::exchange(unused_, {.event = wire::LeaseEvent::kFailed}),
                       now);
   }
-  for (const SampleId id : mover_.Tick(now))
-    keeper_.OnMoveLost(id);
+  for (const SampleId id : push_queue_.Tick(now))
+    retention_manager_.OnMoveLost(id);
   TickDisk(now);
   holdings_.Flush();
   std::erase_if(announced_, [now](const auto& push) { return now >= push.second; });

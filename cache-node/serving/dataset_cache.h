@@ -4,7 +4,8 @@
 // socket, no thread and no clock, so that the same code runs in the node, in unit tests and in a
 // simulated cluster.
 //
-//   sidecar ── Get ──► here? ── yes ──► the bytes, and what the plan says of them (Keeper)
+//   sidecar ── Get ──► here? ── yes ──► the bytes, and what the plan says of them
+//   (RetentionManager)
 //                       │ no
 //                       ▼
 //              Lookup at its home ──► held: fetched from the holder ─► kPeer
@@ -12,9 +13,9 @@
 //                                 └─► another reads it: asked again in a moment
 //
 // Where there is a disk, "here" may mean there: the bytes are sent once they have been read. What
-// memory has no room for goes to the disk, what is used last first (cache/tiering.h). A stager that
-// is to read from the store what is kept here is told so once memory has room for it: what could
-// not be taken when it comes would be read from the store again in the next pass.
+// memory has no room for goes to the disk, what is used last first (cache/tiering.h). A prefetcher
+// that is to read from the store what is kept here is told so once memory has room for it: what
+// could not be taken when it comes would be read from the store again in the next pass.
 //
 // Every wait has a deadline, after which the read is a miss: the store always answers. A sample
 // whose bytes are coming from another node is not late: its reader is told that it is on its way,
@@ -32,11 +33,11 @@
 #include "cache-node/retention/counters.h"
 #include "cache-node/retention/effects.h"
 #include "cache-node/retention/holding_log.h"
-#include "cache-node/retention/keeper.h"
-#include "cache-node/retention/mover.h"
 #include "cache-node/retention/pass_counts.h"
+#include "cache-node/retention/plan_decision.h"
+#include "cache-node/retention/push_queue.h"
+#include "cache-node/retention/retention_manager.h"
 #include "cache-node/retention/use_forecast.h"
-#include "cache-node/retention/verdict.h"
 #include "cache/directory.h"
 #include "cache/disk_tier.h"
 #include "cache/memory_tier.h"
@@ -75,14 +76,14 @@ struct ReadDeadlines {
 // Who asks, or puts.
 struct Asker {
   ClientId client = 0;
-  wire::MemberId member = 0;  // if it is a node
-  GuestId guest = kNoGuest;   // whose private copies it may have, and makes
+  wire::MemberId member = 0;          // if it is a node
+  BorrowerId borrower = kNoBorrower;  // whose private entries it may have, and makes
 };
 
 // Not thread-safe: the node's event loop owns it.
 class DatasetCache {
  public:
-  DatasetCache(DatasetConfig config, ReadDeadlines deadlines, const Verdicts& verdicts,
+  DatasetCache(DatasetConfig config, ReadDeadlines deadlines, const PlanLookup& plan_lookup,
                Effects& effects);
 
   // --- from sidecars; `from` is a node for GetMode::kPeer ---
@@ -147,8 +148,8 @@ class DatasetCache {
   UseForecast& uses() { return uses_; }
   // A plan now covers more reads: carries out what it says of those already made.
   void OnNewPlan(MonotonicTime now);
-  Keeper& keeper() { return keeper_; }
-  const Keeper& keeper() const { return keeper_; }
+  RetentionManager& retention_manager() { return retention_manager_; }
+  const RetentionManager& retention_manager() const { return retention_manager_; }
 
   // Deadlines, retries, pushes and batches; call every few milliseconds.
   void Tick(MonotonicTime now);
@@ -158,7 +159,7 @@ class DatasetCache {
   PassCounts& passes() { return passes_; }
   const PassCounts& passes() const { return passes_; }
   const cache::MemoryTier& tier() const { return tier_; }
-  const Mover& mover() const { return mover_; }
+  const PushQueue& push_queue() const { return push_queue_; }
   const cache::Directory& directory() const { return directory_; }
   ByteCount relay_bytes() const { return *relay_bytes_; }
   ByteCount disk_read_bytes() const { return *disk_read_bytes_; }
@@ -169,7 +170,7 @@ class DatasetCache {
   // One item of a Get that has no answer yet.
   struct Read {
     ClientId from = 0;
-    GuestId guest = kNoGuest;
+    BorrowerId borrower = kNoBorrower;
     std::uint32_t request_id = 0;
     std::uint32_t index = 0;
     StreamId stream = 0;
@@ -219,7 +220,7 @@ class DatasetCache {
   };
   struct DiskRead {
     std::vector<Read> reads;  // that wait for it
-    bool to_move = false;     // the mover waits for it
+    bool to_move = false;     // the push queue waits for it
     MonotonicTime deadline{};
     bool late = false;  // counted as such
   };
@@ -275,7 +276,7 @@ class DatasetCache {
   void AnsweredFromElsewhere(const Read& read);
   bool CountCovered(const Answered& read);
   void CountRead(const Answered& read);
-  void CountForetoldOfPeer(const ReadKey& key, ByteCount size);
+  void CountPredictedOfPeer(const ReadKey& key, ByteCount size);
   void GiveBackLeases(const wire::LookupReply& reply, MonotonicTime now);
   void AnswerLater(Read read, MonotonicTime now);
   bool ValidItem(const wire::ReadItem& item) const { return item.id < config_.sizes.count(); }
@@ -285,7 +286,7 @@ class DatasetCache {
   bool ending_ = false;
   std::vector<wire::MemberId> other_holders_;  // listed, and home to nothing
   ReadDeadlines deadlines_;
-  const Verdicts& verdicts_;
+  const PlanLookup& plan_lookup_;
   Effects& effects_;
   Counters counters_;
   PassCounts passes_;
@@ -293,8 +294,8 @@ class DatasetCache {
   cache::MemoryTier tier_;
   cache::Directory directory_;
   HoldingLog holdings_;
-  Mover mover_;
-  Keeper keeper_;
+  PushQueue push_queue_;
+  RetentionManager retention_manager_;
 
   std::map<std::uint32_t, Asked> lookups_;
   std::map<std::uint32_t, Asked> fetches_;

@@ -32,7 +32,7 @@ void DatasetCache::UseDisk(std::shared_ptr<cache::DiskTier> tier, cache::DiskSta
   disk_ = std::move(tier);
   disk_state_ = &disk;
   last_tick_ = now;
-  mover_.LoadBy([this](SampleId id) {
+  push_queue_.LoadBy([this](SampleId id) {
     const cache::Entry* entry = tier_.Find(id);
     DiskRead* const reading = entry != nullptr ? BeginDiskRead(id, *entry, last_tick_) : nullptr;
     if (reading != nullptr) reading->to_move = true;
@@ -41,7 +41,7 @@ void DatasetCache::UseDisk(std::shared_ptr<cache::DiskTier> tier, cache::DiskSta
   for (const cache::SegmentRecord& record : disk_->Samples()) {
     const bool known = record.id < config_.sizes.count() && record.length == SizeOf(record.id);
     if (known && tier_.Find(record.id) == nullptr) {
-      keeper_.Adopt(record);
+      retention_manager_.Adopt(record);
     } else {
       disk_->Erase(record.id);
     }
@@ -78,7 +78,7 @@ void DatasetCache::ReadFromDisk(Read read, const cache::Entry& entry, MonotonicT
   } else if (disk_->Contains(id) && !disk_state_->out_of_use()) {
     AnswerLater(std::move(read), now);
   } else {
-    keeper_.LoseOnDisk(id);
+    retention_manager_.LoseOnDisk(id);
     std::vector<Read> reads;
     reads.push_back(std::move(read));
     AnswerWithoutDisk(std::move(reads), now);
@@ -97,15 +97,16 @@ void DatasetCache::OnDiskRead(SampleId id, const Result<cache::SampleRef>& resul
     return AnswerFromDisk(waiting, id, bytes, now);
   }
   const Code code = result.error().code();
-  if (code != Code::kUnavailable && code != Code::kDeadlineExceeded) keeper_.LoseOnDisk(id);
-  if (waiting.to_move) mover_.Provide(id, nullptr, now);
+  if (code != Code::kUnavailable && code != Code::kDeadlineExceeded)
+    retention_manager_.LoseOnDisk(id);
+  if (waiting.to_move) push_queue_.Provide(id, nullptr, now);
   AnswerWithoutDisk(std::move(waiting.reads), now);
 }
 
 // Meanwhile it lies in memory, too: a move of it then has its bytes.
 void DatasetCache::AnswerFromDisk(DiskRead& waiting, SampleId id, const cache::SampleRef& bytes,
                                   MonotonicTime now) {
-  if (waiting.to_move) mover_.Provide(id, bytes, now);
+  if (waiting.to_move) push_queue_.Provide(id, bytes, now);
   std::vector<Read> too_late;  // it went with one of the reads before
   for (Read& read : waiting.reads) {
     cache::Entry* entry = tier_.Find(id);
@@ -132,7 +133,7 @@ void DatasetCache::AnswerWithoutDisk(std::vector<Read> reads, MonotonicTime now)
   for (Read& read : reads) {
     if (read.mode == GetMode::kPeer) {
       AnswerAbsent(read);
-    } else if (keeper_.Readable(read.item.id, read.guest) != nullptr) {
+    } else if (retention_manager_.Readable(read.item.id, read.borrower) != nullptr) {
       AnswerMiss(read, 0, false);
     } else {
       Serve(std::move(read), lookups, now);
@@ -158,11 +159,11 @@ void DatasetCache::GiveUpLateReads(MonotonicTime now) {
 // The reader would read it from the store and put it here, where memory has no room yet. It asks
 // again, but not for long: the store may be faster than the disk.
 bool DatasetCache::AwaitsRoom(const Read& read, MonotonicTime now) {
-  if (!disk_ || read.mode != GetMode::kStage || read.guest != kNoGuest) return false;
+  if (!disk_ || read.mode != GetMode::kStage || read.borrower != kNoBorrower) return false;
   const ByteCount size = SizeOf(read.item.id);
   const bool never = size > tier_.memory() + tier_.reserve() || !disk_state_->may_write(now);
   if (never || HasRoomInMemory(size)) return false;
-  if (!keeper_.KeepsFromStore(read.key(), size)) return false;
+  if (!retention_manager_.KeepsFromStore(read.key(), size)) return false;
   if (await_room_.size() >= kMaxAwaitRoom) return false;
   const MonotonicTime until =
       await_room_.try_emplace(read.item.id, now + deadlines_.room).first->second;
@@ -175,7 +176,7 @@ bool DatasetCache::AwaitsRoom(const Read& read, MonotonicTime now) {
 bool DatasetCache::HasRoomInMemory(ByteCount size) const {
   const bool for_larger = last_tick_ < wanted_until_ && wanted_room_ > size;
   return !disk_ || tier_.FitsMemory(size, granted_room_ + (for_larger ? wanted_room_ : 0),
-                                    keeper_.spare_bytes_in_memory());
+                                    retention_manager_.spare_bytes_in_memory());
 }
 
 void DatasetCache::ForgetAwaitedRoom(MonotonicTime now) {
@@ -194,7 +195,8 @@ void DatasetCache::WantRoom(ByteCount size) {
 bool DatasetCache::MaySpill(SampleId id, const cache::Entry& entry) const {
   const bool outgoing = entry.residence == cache::Residence::kOutgoing;
   const bool spare = entry.residence == cache::Residence::kSpare;
-  return !entry.on_disk && !entry.spilling && !spare && (!outgoing || mover_.WaitsInMemory(id));
+  return !entry.on_disk && !entry.spilling && !spare &&
+         (!outgoing || push_queue_.WaitsInMemory(id));
 }
 
 // What goes next, the soonest next use first. What is on its way to another node goes only where
@@ -219,11 +221,11 @@ void DatasetCache::Spill(MonotonicTime now) {
   if (now < next_spill_ || disk_->busy() || !disk_state_->may_write(now)) return;
   if (now >= wanted_until_) wanted_room_ = 0;
   const ByteCount goes =
-      std::min(tier_.in_memory(), spilling_bytes_ + keeper_.spare_bytes_in_memory());
+      std::min(tier_.in_memory(), spilling_bytes_ + retention_manager_.spare_bytes_in_memory());
   const ByteCount wanted =
       cache::SpillBytes(tier_.in_memory() - goes, tier_.memory(), granted_room_ + wanted_room_);
   if (wanted == 0) return;
-  keeper_.MakeRoomOnDisk(spilling_bytes_ + wanted);
+  retention_manager_.MakeRoomOnDisk(spilling_bytes_ + wanted);
   if (to_spill_.empty()) to_spill_ = ChooseSpill();
   ByteCount room = tier_.disk() - std::min(tier_.disk(), tier_.on_disk() + spilling_bytes_);
   ByteCount bytes = 0;
@@ -278,7 +280,7 @@ void DatasetCache::OnSpilled(const std::vector<std::pair<SampleId, cache::Sample
     const bool spare = same && entry->residence == cache::Residence::kSpare;
     if (same && written && !spare) {
       tier_.MoveToDisk(id);
-      mover_.LiesOnDisk(id);
+      push_queue_.LiesOnDisk(id);
     } else if (written) {
       disk_->Erase(id);  // it went, or came again, meanwhile
     }
@@ -307,7 +309,7 @@ void DatasetCache::LeaveDisk() {
   for (const auto& [id, _] : tier_.on_disk_entries())
     ids.push_back(id);
   for (const SampleId id : ids)
-    keeper_.LoseOnDisk(id);
+    retention_manager_.LoseOnDisk(id);
 }
 
 }  // namespace optcache::node

@@ -183,8 +183,9 @@ void DatasetCache::AnswerPeer(const Read& read, const cache::Entry& entry, Monot
   effects_.Reply(read.from, read.request_id,
                  wire::SampleReply{.index = read.index, .answer = Answer::kHere, .crc = entry.crc},
                  entry.bytes);
-  CountForetoldOfPeer(read.key(), entry.size);
-  keeper_.AfterRead(read.key(), read.item.id, {.is_peer = true, .member = read.member}, now);
+  CountPredictedOfPeer(read.key(), entry.size);
+  retention_manager_.AfterRead(read.key(), read.item.id, {.is_peer = true, .member = read.member},
+                               now);
 }
 
 // It may be here all the same, but not in time.
@@ -211,14 +212,14 @@ void DatasetCache::CountRead(const Answered& read) {
 void DatasetCache::OnNewPlan(MonotonicTime now) {
   std::erase_if(uncovered_, [this](const Answered& read) { return CountCovered(read); });
   if (uncovered_.size() == kMaxUncovered) uncovered_.clear();  // no plan comes for those
-  keeper_.OnNewPlan(now);
+  retention_manager_.OnNewPlan(now);
 }
 
 // What the plan has said of it, and what came of it. False: no plan covers it.
 bool DatasetCache::CountCovered(const Answered& read) {
-  const auto verdict = verdicts_.Find(read.key);
-  if (!verdict) return false;
-  if (verdict->beyond) return true;
+  const auto decision = plan_lookup_.Find(read.key);
+  if (!decision) return false;
+  if (decision->beyond) return true;
   const ByteCount size = read.size;
   switch (read.outcome) {
     case Outcome::kLocal:
@@ -234,28 +235,28 @@ bool DatasetCache::CountCovered(const Answered& read) {
       counters_.covered_miss_bytes += size;
       break;
   }
-  if (verdict->holder == 0) {
-    ++counters_.foretold_misses;
-    counters_.foretold_miss_bytes += size;
-  } else if (verdict->here) {
-    ++counters_.foretold_local;
-    counters_.foretold_bytes_local += size;
+  if (decision->holder == 0) {
+    ++counters_.predicted_misses;
+    counters_.predicted_miss_bytes += size;
+  } else if (decision->here) {
+    ++counters_.predicted_local;
+    counters_.predicted_bytes_local += size;
   } else {
-    ++counters_.foretold_peer;
-    counters_.foretold_bytes_peer += size;
+    ++counters_.predicted_peer;
+    counters_.predicted_bytes_peer += size;
   }
   // What another node holds is sent on from there.
-  if (verdict->moves && (verdict->here || verdict->holder == 0))
-    counters_.foretold_moved_bytes += size;
+  if (decision->moves && (decision->here || decision->holder == 0))
+    counters_.predicted_moved_bytes += size;
   return true;
 }
 
 // Of a read by a rank of another node that is answered here.
-void DatasetCache::CountForetoldOfPeer(const ReadKey& key, ByteCount size) {
+void DatasetCache::CountPredictedOfPeer(const ReadKey& key, ByteCount size) {
   if (config_.retention != Retention::kOptimal) return;
-  const auto verdict = verdicts_.Find(key);
-  if (verdict && verdict->moves && verdict->holder == config_.self)
-    counters_.foretold_moved_bytes += size;
+  const auto decision = plan_lookup_.Find(key);
+  if (decision && decision->moves && decision->holder == config_.self)
+    counters_.predicted_moved_bytes += size;
 }
 
 std::shared_ptr<cache::SampleBytes> DatasetCache::ReceiveFromPeer(std::uint32_t request_id,
@@ -303,9 +304,10 @@ void DatasetCache::AnswerFromPeer(const Read& read, const cache::SampleRef& byte
 // True if it is here from now on, because the plan says so.
 bool DatasetCache::KeepFromPeer(const ReadKey& key, SampleId id, cache::SampleRef bytes,
                                 std::uint32_t crc, MonotonicTime now) {
-  if (!keeper_.PlanKeepsHere(key) || tier_.Find(id) != nullptr) return tier_.Find(id) != nullptr;
-  if (!keeper_.MakeRoom({.id = id}, bytes->size())) return false;
-  return keeper_.Keep(key, {.id = id}, std::move(bytes), crc, now).ok();
+  if (!retention_manager_.PlanKeepsHere(key) || tier_.Find(id) != nullptr)
+    return tier_.Find(id) != nullptr;
+  if (!retention_manager_.MakeRoom({.id = id}, bytes->size())) return false;
+  return retention_manager_.Keep(key, {.id = id}, std::move(bytes), crc, now).ok();
 }
 
 }  // namespace optcache::node

@@ -63,12 +63,13 @@ constexpr Duration kPlanWithin = std::chrono::seconds(30);
 // What has come meanwhile, as by a push that was under way, goes then.
 constexpr Duration kGiveAwayAgain = std::chrono::seconds(10);
 
-// A coordinator that has begun knows of no earlier lives. A cut that goes back is that of the
-// stream's next life, too; one that is not complete has no cut yet: its ranks are gathered.
-bool GoesOn(StreamId id, const NodeDataset::Life& before,
+// A coordinator that has begun knows of no earlier generations. A cut that goes back is that of the
+// stream's next generation, too; one that is not complete has no cut yet: its ranks are gathered.
+bool GoesOn(StreamId id, const NodeDataset::StreamGeneration& before,
             const std::vector<coordination::StreamState>& streams) {
   return std::ranges::any_of(streams, [&](const coordination::StreamState& now) {
-    return now.id == id && now.life <= before.version && (!now.complete || now.cut >= before.cut);
+    return now.id == id && now.generation <= before.version &&
+           (!now.complete || now.cut >= before.cut);
   });
 }
 
@@ -104,7 +105,7 @@ NodeDataset::~NodeDataset() {
 
 bool NodeDataset::Apply(const coordination::DatasetState& state,
                         const std::vector<wire::MemberId>& members, MonotonicTime now) {
-  TakeLives(state.streams);
+  TakeGenerations(state.streams);
   Following next = Follow(state, self_);
   const bool stays = StaysWithPlan(state, next);
   const bool is_other = state.planned != state_.planned || !next.IsLike(following_);
@@ -118,7 +119,7 @@ bool NodeDataset::Apply(const coordination::DatasetState& state,
   cache_.SetBudget(config.retention, config.capacity, config.reserve, config.disk,
                    ShareOf(state.capacities, self_).departs);
   if (IsPlaced(state, self_) && config.disk == 0 && !ending_) cache_.LeaveDisk();
-  if (!following_.HasPlan()) cache_.keeper().KeepSpares();
+  if (!following_.HasPlan()) cache_.retention_manager().KeepSpares();
   if (cache_.SetMembers(members, OthersIn(state, members)))
     give_away_at_ = now + (awaits_plan_ ? kPlanWithin : Duration());
   if (IsPlaced(state, self_) || ending_) give_away_at_.reset();
@@ -140,26 +141,26 @@ bool NodeDataset::StaysWithPlan(const coordination::DatasetState& state,
   });
 }
 
-// What was counted and planned of an earlier life is forgotten.
-void NodeDataset::TakeLives(const std::vector<coordination::StreamState>& streams) {
+// What was counted and planned of an earlier generation is forgotten.
+void NodeDataset::TakeGenerations(const std::vector<coordination::StreamState>& streams) {
   std::set<StreamId> ended;
-  std::erase_if(lives_, [&](const auto& known) {
-    const auto& [id, life] = known;
-    if (GoesOn(id, life, streams)) return false;
+  std::erase_if(generations_, [&](const auto& known) {
+    const auto& [id, generation] = known;
+    if (GoesOn(id, generation, streams)) return false;
     ended.insert(id);
     book_.ForgetStream(id);
     cache_.uses().ForgetStream(id);
-    cache_.keeper().OnStreamEnded(id);
+    cache_.retention_manager().OnStreamEnded(id);
     cache_.passes().ForgetStream(id);
     seen_.erase(id);
     reached_.erase(id);
     return true;
   });
   for (const coordination::StreamState& stream : streams) {
-    Life& life = lives_[stream.id];
-    life.version = std::max(life.version, stream.life);
-    // The plan in force may still be of the life that has ended just now.
-    if (stream.complete && !ended.contains(stream.id)) life.cut = stream.cut;
+    StreamGeneration& generation = generations_[stream.id];
+    generation.version = std::max(generation.version, stream.generation);
+    // The plan in force may still be of the generation that has ended just now.
+    if (stream.complete && !ended.contains(stream.id)) generation.cut = stream.cut;
   }
 }
 
@@ -233,7 +234,7 @@ void NodeDataset::TakePlanInputs(const Following& next) {
 }
 
 void NodeDataset::TrimToShare() {
-  if (!following_.HasPlan() && IsPlaced(state_, self_)) cache_.keeper().TrimToCapacity();
+  if (!following_.HasPlan() && IsPlaced(state_, self_)) cache_.retention_manager().TrimToCapacity();
 }
 
 void NodeDataset::StartPlan(PlanTask::Base base, PlanTask::Lists lists) {
@@ -268,7 +269,7 @@ void NodeDataset::OnDerived(DerivedWindow window, MonotonicTime now) {
         {{"dataset", state_.name}, {"why", window.status.ToString()}});
     return;
   }
-  cache_.keeper().KeepFor(window.passes_ahead);
+  cache_.retention_manager().KeepFor(window.passes_ahead);
   if (window.first) {
     awaits_plan_ = false;
     TakeInForce();
@@ -298,9 +299,11 @@ void NodeDataset::OnDerived(DerivedWindow window, MonotonicTime now) {
 }
 
 // By a plan that gives others the share which this node had, or a part of it.
-void NodeDataset::Depart(const std::vector<Keeper::Departure>& departures, MonotonicTime now) {
-  const Ending way = ending_.value_or(Ending{now + kDepartWithin, Keeper::OnDisk::kGoes});
-  const std::size_t samples = cache_.keeper().Relocate(departures, way.on_disk, way.deadline, now);
+void NodeDataset::Depart(const std::vector<RetentionManager::Departure>& departures,
+                         MonotonicTime now) {
+  const Ending way = ending_.value_or(Ending{now + kDepartWithin, RetentionManager::OnDisk::kGoes});
+  const std::size_t samples =
+      cache_.retention_manager().Relocate(departures, way.on_disk, way.deadline, now);
   // What has come since the base was made is not in it.
   if (ending_ && CapacityOf(state_.capacities, self_) == 0) (void)GiveAway(now);
   if (give_away_at_) give_away_at_ = now;
@@ -319,7 +322,7 @@ void NodeDataset::OnEnding(const Ending& ending) {
 std::size_t NodeDataset::GiveAway(MonotonicTime now) {
   has_left_ = true;
   CHECK(ending_.has_value());
-  return cache_.keeper().GiveAway(ending_->on_disk, ending_->deadline, now);
+  return cache_.retention_manager().GiveAway(ending_->on_disk, ending_->deadline, now);
 }
 
 bool NodeDataset::AwaitsLastPlan() const {
@@ -329,8 +332,8 @@ bool NodeDataset::AwaitsLastPlan() const {
 void NodeDataset::GiveAwayIfDue(MonotonicTime now) {
   if (!give_away_at_ || now < *give_away_at_) return;
   give_away_at_ = now + kGiveAwayAgain;
-  const std::size_t samples =
-      cache_.keeper().GiveAway(Keeper::OnDisk::kGoes, now + kDepartWithin, now);
+  const std::size_t samples = cache_.retention_manager().GiveAway(RetentionManager::OnDisk::kGoes,
+                                                                  now + kDepartWithin, now);
   if (samples == 0) return;
   Log(LogLevel::kInfo, "samples go to the nodes on which the dataset is placed",
       {{"dataset", state_.name}, {"samples", samples}});
@@ -338,7 +341,7 @@ void NodeDataset::GiveAwayIfDue(MonotonicTime now) {
 
 void NodeDataset::Evict(const std::vector<SampleId>& ids, PassNumber before) {
   for (const SampleId id : ids)
-    cache_.keeper().Evict(id, before);
+    cache_.retention_manager().Evict(id, before);
 }
 
 bool NodeDataset::Knows(StreamId stream) const {
@@ -360,7 +363,7 @@ void NodeDataset::FollowStreams(const StreamTable& streams) {
     const PassNumber lowest = here ? here->lowest : pass;
     if (lowest <= reached_[stream]) continue;
     reached_[stream] = lowest;
-    cache_.keeper().OnPassReached(stream, lowest);
+    cache_.retention_manager().OnPassReached(stream, lowest);
     book_.Forget(stream, lowest - 1);
     std::erase_if(later_evictions_, [&, id = stream](const LaterEvictions& later) {
       if (later.stream != id || later.pass > lowest) return false;
@@ -397,7 +400,7 @@ coordination::DatasetReport NodeDataset::Report() const {
           .miss_bytes = counters.miss_bytes,
           .moves = counters.moves,
           .moved_bytes = counters.moved_bytes,
-          .planned_misses = counters.foretold_misses,
+          .planned_misses = counters.predicted_misses,
           .covered_reads = counters.covered_local + counters.covered_peer + counters.covered_misses,
           .covered_hits = counters.covered_local + counters.covered_peer,
           .predicted_hit_ratio = book_.hit_ratio(),

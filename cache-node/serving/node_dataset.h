@@ -13,8 +13,8 @@
 #include "cache-node/control/stream_table.h"
 #include "cache-node/planning/deriver_ends.h"
 #include "cache-node/planning/following.h"
-#include "cache-node/planning/plan_book.h"
 #include "cache-node/planning/plan_deriver.h"
+#include "cache-node/planning/plan_index.h"
 #include "cache-node/serving/dataset_cache.h"
 #include "coordination/state.h"
 #include "dataset/digest.h"
@@ -46,7 +46,7 @@ class NodeDataset {
   void OnDerived(DerivedWindow window, MonotonicTime now);
 
   // Of a stream: what the next state's is compared with.
-  struct Life {
+  struct StreamGeneration {
     coordination::Version version;  // the greatest that was seen
     coordination::Cut cut;          // the last that it had
   };
@@ -55,7 +55,7 @@ class NodeDataset {
   // the next one says what goes where; it is asked for by the coordinator, which may be away.
   struct Ending {
     MonotonicTime deadline;
-    Keeper::OnDisk on_disk;
+    RetentionManager::OnDisk on_disk;
   };
   void OnEnding(const Ending& ending);
   // What is here is on its way to others, or need not be.
@@ -76,7 +76,7 @@ class NodeDataset {
 
   DatasetCache& cache() { return cache_; }
   const DatasetCache& cache() const { return cache_; }
-  const PlanBook& book() const { return book_; }
+  const PlanIndex& book() const { return book_; }
   const coordination::DatasetState& state() const { return state_; }
   const std::string& name() const { return state_.name; }
   // What is in force here: for a plan, once its first window is derived.
@@ -89,7 +89,7 @@ class NodeDataset {
  private:
   bool Knows(StreamId stream) const;
   bool StaysWithPlan(const coordination::DatasetState& state, const Following& next) const;
-  void TakeLives(const std::vector<coordination::StreamState>& streams);
+  void TakeGenerations(const std::vector<coordination::StreamState>& streams);
   void TakePlanInputs(const Following& next);
   void TakeInForce();
   bool TakeTrials();
@@ -97,7 +97,7 @@ class NodeDataset {
   std::vector<coordination::PassReport> ReportPasses() const;
   std::vector<coordination::TrialReport> ReportTrials() const;
   void Evict(const std::vector<SampleId>& ids, PassNumber before);
-  void Depart(const std::vector<Keeper::Departure>& departures, MonotonicTime now);
+  void Depart(const std::vector<RetentionManager::Departure>& departures, MonotonicTime now);
 
   struct LaterEvictions {
     StreamId stream = 0;
@@ -120,15 +120,15 @@ class NodeDataset {
   std::optional<MonotonicTime> give_away_at_;  // unset: it is placed here, or the node ends
   // By id; without a value while it is under way.
   std::map<std::string, std::optional<coordination::TrialReport>> trials_;
-  PlanBook book_;
+  PlanIndex book_;
   std::string newest_;         // the pass planned last: version, stream, pass
   std::string newest_digest_;  // of that pass
   DatasetCache cache_;
   // The request that was answered last; another coordinator's may be less.
   coordination::RequestNumber inventory_given_ = 0;
-  std::map<StreamId, PassNumber> seen_;     // the latest pass of each stream
-  std::map<StreamId, Life> lives_;          // of the streams in state_
-  std::map<StreamId, PassNumber> reached_;  // the pass in which all of its ranks here are
+  std::map<StreamId, PassNumber> seen_;               // the latest pass of each stream
+  std::map<StreamId, StreamGeneration> generations_;  // of the streams in state_
+  std::map<StreamId, PassNumber> reached_;            // the pass in which all of its ranks here are
   std::vector<LaterEvictions> later_evictions_;
   std::shared_ptr<DeriverEnds> ends_;
   std::unique_ptr<PlanDeriver> deriver_;  // never null; knows nothing of the rest

@@ -9,7 +9,7 @@
 namespace optcache::node {
 
 Status NodeVisitors::Admit(ClientId client, wire::Message& message) {
-  RETURN_IF_ERROR(door_.MaySay(client, message));
+  RETURN_IF_ERROR(door_.AuthorizeMessage(client, message));
   if (door_.Find(client) == nullptr) return OkStatus();
   if (auto* get = std::get_if<wire::Get>(&message)) {
     // Who reads the last pass of all items reads all their passes.
@@ -27,16 +27,16 @@ PutTerms NodeVisitors::TermsOf(ClientId client, const std::string& dataset, bool
   const Caller* caller = door_.Find(client);
   if (caller == nullptr || Owns(caller->name_space, dataset)) return {};
   if (has_digests) return {.to_prove = true};
-  const auto next = static_cast<GuestId>(guests_.size() + 1);
-  return {.guest = guests_.try_emplace(caller->name_space, next).first->second};
+  const auto next = static_cast<BorrowerId>(borrowers_.size() + 1);
+  return {.borrower = borrowers_.try_emplace(caller->name_space, next).first->second};
 }
 
-std::vector<GuestId> NodeVisitors::Uninvited(const coordination::DatasetState& dataset) const {
-  std::vector<GuestId> guests;
-  for (const auto& [name_space, guest] : guests_) {
-    if (!MayUse({.name_space = name_space}, dataset).ok()) guests.push_back(guest);
+std::vector<BorrowerId> NodeVisitors::Uninvited(const coordination::DatasetState& dataset) const {
+  std::vector<BorrowerId> borrowers;
+  for (const auto& [name_space, borrower] : borrowers_) {
+    if (!MayUse({.name_space = name_space}, dataset).ok()) borrowers.push_back(borrower);
   }
-  return guests;
+  return borrowers;
 }
 
 void NodeVisitors::Prove(ClientId client, std::shared_ptr<const cache::SampleBytes> bytes,
@@ -56,7 +56,7 @@ void NodeVisitors::Prove(ClientId client, std::shared_ptr<const cache::SampleByt
         unproven_bytes_ -= charge;
         if (*proven) return done(OkStatus());
         Status refuted(Code::kDataLoss, "the bytes are not those of the manifest's digest");
-        refusals_.Note(Refused::kPut, who, refuted.message());
+        refusal_counters_.Note(Refused::kPut, who, refuted.message());
         done(std::move(refuted));
       });
   if (!begun.ok()) return done(begun);

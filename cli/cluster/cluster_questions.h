@@ -1,6 +1,7 @@
 #pragma once
 
-// The verbs' way to a cluster: kubectl's options on the command line, and what is asked of it.
+// The subcommands' way to a cluster: kubectl's options on the command line, and what is asked of
+// it.
 
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
 #pragma once
 
-// What the rollout verbs ask of a cluster about a CachePlan, and how they change one: by kubectl.
+// What the rollout subcommands ask of a cluster about a CachePlan, and how they change one: by
+// kubectl.
 
 #include <cstdint>
 #include <string>

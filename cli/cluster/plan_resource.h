@@ -1,6 +1,6 @@
 #pragma once
 
-// A CachePlan of a cluster and its revisions, as the rollout verbs see them.
+// A CachePlan of a cluster and its revisions, as the rollout subcommands see them.
 // docs/formats/rollout.md says what each field means. What is missing is empty: an operator may not
 // have written it yet.
 

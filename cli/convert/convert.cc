@@ -47,7 +47,7 @@ Status PrintConverted(const ConvertRequest& request) {
 
 }  // namespace
 
-void AddConvertCommand(CLI::App& app, Verb& chosen) {
+void AddConvertCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command =
       app.add_subcommand("convert", "Convert jobs of another cache to Datasets and Jobs");
   command->require_subcommand(1);

@@ -2,10 +2,10 @@
 
 // `optcache convert`: resources of ours from those of other caches.
 
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
-void AddConvertCommand(CLI::App& app, Verb& chosen);
+void AddConvertCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

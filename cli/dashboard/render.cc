@@ -395,7 +395,7 @@ void AddTimeOptions(CLI::App& command, RenderFlags& flags) {
 
 }  // namespace
 
-void AddDashboardCommand(CLI::App& app, Verb& chosen) {
+void AddDashboardCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand("dashboard", "Draw the dashboards as pictures");
   command->require_subcommand(1);
   CLI::App* const render = command->add_subcommand(

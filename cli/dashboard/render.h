@@ -2,10 +2,10 @@
 
 // `optcache dashboard`: the dashboards as pictures, from a Prometheus.
 
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
-void AddDashboardCommand(CLI::App& app, Verb& chosen);
+void AddDashboardCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

@@ -165,7 +165,7 @@ std::string ToJson(const std::vector<DatasetUsage>& usage) {
   return json.dump(2) + "\n";
 }
 
-void AddDatasetsCommand(CLI::App& app, Verb& chosen) {
+void AddDatasetsCommand(CLI::App& app, Action& chosen) {
   CLI::App* const parent =
       app.add_subcommand("datasets", "Show how much memory the Datasets of a cluster use");
   parent->require_subcommand(1);

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
@@ -37,6 +37,6 @@ Result<std::vector<DatasetUsage>> ReadDatasetUsage(std::string_view list,
 std::string FormatDatasetUsage(const std::vector<DatasetUsage>& usage, bool by_node);
 std::string ToJson(const std::vector<DatasetUsage>& usage);
 
-void AddDatasetsCommand(CLI::App& app, Verb& chosen);
+void AddDatasetsCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

@@ -57,7 +57,7 @@ Status Diagnose(const DoctorRequest& request) {
 
 }  // namespace
 
-void AddDoctorCommand(CLI::App& app, Verb& chosen) {
+void AddDoctorCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command =
       app.add_subcommand("doctor", "Find what is wrong on this machine, and what to do");
   command->footer(kDoctorMore);

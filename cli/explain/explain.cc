@@ -1,10 +1,10 @@
 // The subcommand explain: chooses what is asked of whom, and prints the story.
 //
 // The idea: asking and telling are apart. explain_questions.cc asks a cluster and AskLocal asks an
-// `optcache up`; dataset_story.cc, job_story.cc, pod_story.cc and local_story.cc turn the answers
-// into findings and touch nothing. As a plugin of kubectl the command asks the cluster; else it
-// asks this machine, unless --cluster is given. Pages of sidecars are read twice, as a rate needs
-// two looks.
+// `optcache up`; dataset_diagnosis.cc, job_diagnosis.cc, pod_diagnosis.cc and local_diagnosis.cc
+// turn the answers into findings and touch nothing. As a plugin of kubectl the command asks the
+// cluster; else it asks this machine, unless --cluster is given. Pages of sidecars are read twice,
+// as a rate needs two looks.
 
 #include "cli/explain/explain.h"
 
@@ -17,10 +17,10 @@
 
 #include "cli/cluster/cluster_questions.h"
 #include "cli/explain/explain_questions.h"
-#include "cli/explain/local_story.h"
+#include "cli/explain/local_diagnosis.h"
 #include "cli/explain/page_looks.h"
+#include "cli/explain/pod_diagnosis.h"
 #include "cli/explain/pod_questions.h"
-#include "cli/explain/pod_story.h"
 #include "cli/local/coordinator_status.h"
 #include "cli/local/state_dir.h"
 #include "cli/terminal/choose.h"
@@ -80,8 +80,8 @@ Status PrintExplanation(const ExplainRequest& request, const Explanation& explan
 Status ExplainPod(const ExplainRequest& request) {
   ASSIGN_OR_RETURN(const PodAnswers answers,
                    AskAboutPod(Kubectl(request.kubectl), request.name_space, request.name));
-  ASSIGN_OR_RETURN(const PodStory story, TellPodStory(answers));
-  return PrintAs(request.output, FormatPodStory(story), ToJson(story));
+  ASSIGN_OR_RETURN(const PodDiagnosis story, DiagnosePod(answers));
+  return PrintAs(request.output, FormatPodDiagnosis(story), ToJson(story));
 }
 
 Result<LocalAnswers> AskLocal(const ExplainRequest& request, bool with_pages) {
@@ -156,7 +156,7 @@ void AddPlaceOptions(CLI::App& command, ExplainRequest& request, bool is_plugin)
 
 }  // namespace
 
-void AddExplainCommand(CLI::App& app, Verb& chosen) {
+void AddExplainCommand(CLI::App& app, Action& chosen) {
   const bool is_plugin = app.get_name() == kPluginName;
   CLI::App* const command =
       app.add_subcommand("explain", "Explain why a dataset, a job or a pod is not served or slow");

@@ -8,8 +8,8 @@
 
 #include "cli/cluster/kubectl.h"
 #include "cli/cluster/prediction.h"
-#include "cli/explain/dataset_story.h"
-#include "cli/explain/job_story.h"
+#include "cli/explain/dataset_diagnosis.h"
+#include "cli/explain/job_diagnosis.h"
 
 namespace optcache::cli {
 

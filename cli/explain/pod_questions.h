@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "cli/cluster/kubectl.h"
-#include "cli/explain/pod_story.h"
+#include "cli/explain/pod_diagnosis.h"
 
 namespace optcache::cli {
 

@@ -6,7 +6,7 @@
 //                                                     └─ else ─► Tell, when there is news
 //   the command has ended, and 2 s later there is no report ─► fail
 //
-// `outcome_` is what the verb returns once the cluster has stopped. Measurement lives on the
+// `outcome_` is what the subcommand returns once the cluster has stopped. Measurement lives on the
 // cluster's loop. When the cluster stops, for whatever reason, StopTraining ends the training
 // command first. With --keep-running the report does not stop the cluster.
 
@@ -278,7 +278,7 @@ void AddStepOptions(CLI::App& command, headspace::Options& options) {
 
 }  // namespace
 
-void AddHeadspaceCommand(CLI::App& app, Verb& chosen) {
+void AddHeadspaceCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command =
       app.add_subcommand("headspace", "Measure how much faster training could be");
   command->footer(kHeadspaceMore);

@@ -34,7 +34,7 @@ struct RunningCache {
   std::uint64_t samples = 0;
   ByteCount bytes = 0;
   ByteCount capacity = 0;   // that the nodes grant now
-  ByteCount ceiling = 0;    // that the Dataset asks for; in a cluster alone
+  ByteCount maximum = 0;    // that the Dataset asks for; in a cluster alone
   std::uint32_t nodes = 0;  // on which the dataset is placed
   coordination::Retention retention = coordination::Retention::kOptimal;
   coordination::Objective objective = coordination::Objective::kBytes;

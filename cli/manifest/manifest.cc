@@ -1,5 +1,5 @@
-// Has the verbs build, show and verify: flags in, one call of lib/storage or lib/dataset, a report
-// out.
+// Has the subcommands build, show and verify: flags in, one call of lib/storage or lib/dataset, a
+// report out.
 //
 // A manifest is written atomically and only when the whole source has been listed. The line of
 // progress ends before anything is printed.
@@ -202,7 +202,7 @@ void AddSourceOptions(CLI::App& command, SourceFlags& flags) {
       ->check(CLI::Range(1, 7 * 24 * 3600));
 }
 
-void AddBuild(CLI::App& parent, Verb& chosen) {
+void AddBuild(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<BuildFlags>();
   CLI::App* command = parent.add_subcommand("build", "Index a source and write its manifest");
   command->footer(kBuildMore);
@@ -230,7 +230,7 @@ void AddBuild(CLI::App& parent, Verb& chosen) {
   Choose(*command, flags, Build, chosen);
 }
 
-void AddShow(CLI::App& parent, Verb& chosen) {
+void AddShow(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<ShowFlags>();
   CLI::App* command = parent.add_subcommand("show", "Print the contents of a manifest");
   command->add_option("file", flags->file, "Manifest to read")->required();
@@ -242,7 +242,7 @@ void AddShow(CLI::App& parent, Verb& chosen) {
   Choose(*command, flags, Show, chosen);
 }
 
-void AddVerify(CLI::App& parent, Verb& chosen) {
+void AddVerify(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = parent.add_subcommand(
       "verify", "List the objects that changed or disappeared since the manifest was made");
@@ -258,7 +258,7 @@ void AddVerify(CLI::App& parent, Verb& chosen) {
 
 }  // namespace
 
-void AddManifestCommand(CLI::App& app, Verb& chosen) {
+void AddManifestCommand(CLI::App& app, Action& chosen) {
   CLI::App* command =
       app.add_subcommand("manifest", "Index a dataset, and show or verify its manifest");
   command->require_subcommand(1);

@@ -2,10 +2,10 @@
 
 // `optcache manifest build|show|verify`: what a dataset consists of.
 
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
-void AddManifestCommand(CLI::App& app, Verb& chosen);
+void AddManifestCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

@@ -1,6 +1,6 @@
 #pragma once
 
-// The sizes of a manifest's samples, for verbs that plan without a cluster.
+// The sizes of a manifest's samples, for subcommands that plan without a cluster.
 
 #include <string>
 

@@ -177,7 +177,7 @@ Status PrintOrder(const OrderRequest& request, std::FILE* out) {
   return request.npy_file.empty() ? PrintLines(ids, out) : OkStatus();
 }
 
-void AddOrderCommand(CLI::App& app, Verb& chosen) {
+void AddOrderCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand("order", kSummary);
   command->footer(kOrderMore);
   const auto flags = std::make_shared<OrderFlags>();  // lives as long as the callback that fills it

@@ -10,7 +10,7 @@
 #include "base/ids.h"
 #include "base/memory_room.h"
 #include "base/status.h"
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 #include "sampler/recipe.h"
 
 namespace optcache::cli {
@@ -30,6 +30,6 @@ Status CheckOrderFits(const sampler::Recipe& recipe, const MemoryRoom& room);
 // the system says if the output cannot be written.
 Status PrintOrder(const OrderRequest& request, std::FILE* out);
 
-void AddOrderCommand(CLI::App& app, Verb& chosen);
+void AddOrderCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

@@ -1,4 +1,4 @@
-// Has the verbs that read and write plan files of OPT4TorchDataset.
+// Has the subcommands that read and write plan files of OPT4TorchDataset.
 //
 // All figures come from replays: ReportOn replays the file's table in both runtimes, and
 // CompareReport also the tables that OPT4TorchDataset and an optimal planner would make for the
@@ -315,7 +315,7 @@ void AddPlanOutput(CLI::App& command, std::string& output) {
   command.add_option("--output", output, "The plan file to write")->required()->type_name("FILE");
 }
 
-void AddGeneratePlan(CLI::App& parent, Verb& chosen) {
+void AddGeneratePlan(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<GeneratePlanFlags>();
   PlanOrderFlags& order = flags->order;
   CLI::App* command = parent.add_subcommand("generate", "Plan a run and write its file");
@@ -354,7 +354,7 @@ void AddGeneratePlan(CLI::App& parent, Verb& chosen) {
   Choose(*command, flags, GeneratePlan, chosen);
 }
 
-void AddImportPlan(CLI::App& parent, Verb& chosen) {
+void AddImportPlan(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<ImportPlanFlags>();
   CLI::App* command =
       parent.add_subcommand("import", "Replay a plan file and compare it with the optimum");
@@ -368,7 +368,7 @@ void AddImportPlan(CLI::App& parent, Verb& chosen) {
   Choose(*command, flags, ImportPlan, chosen);
 }
 
-void AddExportPlan(CLI::App& parent, Verb& chosen) {
+void AddExportPlan(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<ExportPlanFlags>();
   CLI::App* command =
       parent.add_subcommand("export", "Decide a plan file's reads optimally, for OPT4TorchDataset");
@@ -379,7 +379,7 @@ void AddExportPlan(CLI::App& parent, Verb& chosen) {
   Choose(*command, flags, ExportPlan, chosen);
 }
 
-void AddShowPlan(CLI::App& parent, Verb& chosen) {
+void AddShowPlan(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<ShowPlanFlags>();
   CLI::App* command =
       parent.add_subcommand("show", "Print a plan file, or a CachePlan of a cluster, at a glance");
@@ -390,7 +390,7 @@ void AddShowPlan(CLI::App& parent, Verb& chosen) {
   Choose(*command, flags, ShowPlan, chosen);
 }
 
-void AddPlanStats(CLI::App& parent, Verb& chosen) {
+void AddPlanStats(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<PlanStatsFlags>();
   CLI::App* command = parent.add_subcommand("stats", "Print a plan file's figures for scripts");
   command->footer(
@@ -405,7 +405,7 @@ void AddPlanStats(CLI::App& parent, Verb& chosen) {
 
 }  // namespace
 
-void AddPlanCommand(CLI::App& app, Verb& chosen) {
+void AddPlanCommand(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand(
       "plan", "Make and read plan files of OPT4TorchDataset; show what a cluster plans");
   command->footer(kPlanMore);

@@ -1,4 +1,4 @@
-// Has the verbs that ask a cluster about a CachePlan: show, diff and predict.
+// Has the subcommands that ask a cluster about a CachePlan: show, diff and predict.
 //
 // They ask through kubectl and print what the CachePlan and its revisions say (plan_resource.h);
 // nothing is computed here. `cacheplan/NAME` names a CachePlan. Another word names a file if there
@@ -23,7 +23,7 @@
 #include "cli/cluster/plan_questions.h"
 #include "cli/cluster/prediction.h"
 #include "cli/rollout/revision_report.h"
-#include "cli/rollout/rollout_story.h"
+#include "cli/rollout/rollout_progress.h"
 #include "cli/terminal/choose.h"
 #include "cli/terminal/duration_text.h"
 #include "cli/terminal/print.h"
@@ -205,7 +205,7 @@ Status ShowCachePlan(const std::string& name, const PlanInClusterFlags& flags) {
                  RolloutAsJson(plan, revisions, TellRollout(plan, revisions)));
 }
 
-void AddPlanDiff(CLI::App& parent, Verb& chosen) {
+void AddPlanDiff(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<DiffFlags>();
   CLI::App* const command =
       parent.add_subcommand("diff", "Compare two revisions of a CachePlan in a cluster");
@@ -218,7 +218,7 @@ void AddPlanDiff(CLI::App& parent, Verb& chosen) {
   Choose(*command, flags, DiffRevisions, chosen);
 }
 
-void AddPlanPredict(CLI::App& parent, Verb& chosen) {
+void AddPlanPredict(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<PredictFlags>();
   CLI::App* const command = parent.add_subcommand(
       "predict", "Predict what a CachePlan would be worth in the cluster, before you apply it");

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "cli/cluster/kubectl.h"
 #include "cli/cluster/plan_resource.h"
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
@@ -27,8 +27,8 @@ bool MeansCachePlan(const std::string& word);
 
 Status ShowCachePlan(const std::string& name, const PlanInClusterFlags& flags);
 
-void AddPlanDiff(CLI::App& parent, Verb& chosen);
-void AddPlanPredict(CLI::App& parent, Verb& chosen);
+void AddPlanDiff(CLI::App& parent, Action& chosen);
+void AddPlanPredict(CLI::App& parent, Action& chosen);
 
 // Pure: what `plan show` prints of one.
 std::string CachePlanAsText(const PlanResource& plan, const std::vector<PlanRevision>& revisions);

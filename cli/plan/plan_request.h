@@ -16,7 +16,7 @@
 
 namespace optcache::cli {
 
-// As they are written; `--help` of the verb says what they mean. 0 and empty: not given.
+// As they are written; `--help` of the subcommand says what they mean. 0 and empty: not given.
 struct PlanOrderFlags {
   std::uint64_t dataset_size = 0;
   std::uint64_t total_iter = 0;  // OPT4TorchDataset's way, with `replacement`

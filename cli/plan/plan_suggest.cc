@@ -31,7 +31,7 @@
 #include "base/files.h"
 #include "cli/cluster/cluster_questions.h"
 #include "cli/cluster/plan_questions.h"
-#include "cli/explain/pod_story.h"
+#include "cli/explain/pod_diagnosis.h"
 #include "cli/local/coordinator_status.h"
 #include "cli/local/sidecar_pages.h"
 #include "cli/local/state_dir.h"
@@ -381,7 +381,7 @@ Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const RunningC
   return pages;
 }
 
-void AddPlanSuggest(CLI::App& parent, Verb& chosen) {
+void AddPlanSuggest(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<SuggestFlags>();
   CLI::App* const command = parent.add_subcommand(
       "suggest", "Find the least capacity that reaches a goal, for the jobs that read now");

@@ -7,12 +7,12 @@
 #include "base/result.h"
 #include "cli/cluster/kubectl.h"
 #include "cli/local/running_cache.h"
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 #include "kube/object.h"
 
 namespace optcache::cli {
 
-void AddPlanSuggest(CLI::App& parent, Verb& chosen);
+void AddPlanSuggest(CLI::App& parent, Action& chosen);
 
 // Writes `capacity` as cache.capacity of the Dataset `resource`, as it was read. What kubectl says.
 // kUnavailable: the capacity is another one by now, or the API server refuses it.

@@ -190,11 +190,11 @@ std::optional<std::string> WhyNotApply(const Suggestion& suggestion) {
   const auto& least = suggestion.report.lines.front().found.least;
   if (!least) return std::nullopt;
   const auto bytes = ToWhole<ByteCount>(least->capacity * static_cast<double>(cache.bytes));
-  if (bytes <= cache.capacity || bytes > cache.ceiling) return std::nullopt;
+  if (bytes <= cache.capacity || bytes > cache.maximum) return std::nullopt;
   return fmt::format(
       "the nodes' memory is the limit: {} asks for {}, and they grant {}. Add memory or nodes, as "
       "its cache.capacity is large enough",
-      cache.dataset, FormatBytes(cache.ceiling), FormatBytes(cache.capacity));
+      cache.dataset, FormatBytes(cache.maximum), FormatBytes(cache.capacity));
 }
 
 std::string SuggestionAsText(const Suggestion& suggestion) {

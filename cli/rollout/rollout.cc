@@ -1,8 +1,9 @@
-// Has the verbs of `rollout`: each asks for the CachePlan, lets another file decide, and prints.
+// Has the subcommands of `rollout`: each asks for the CachePlan, lets another file decide, and
+// prints.
 //
-// What a rollout says is in rollout_story.h, how it is awaited in rollout_watch.h, what is written
-// to the cluster in rollout_actions.h. Here are flags, help and exit statuses, which follow those
-// of `kubectl rollout`.
+// What a rollout says is in rollout_progress.h, how it is awaited in rollout_watch.h, what is
+// written to the cluster in rollout_actions.h. Here are flags, help and exit statuses, which follow
+// those of `kubectl rollout`.
 
 #include "cli/rollout/rollout.h"
 
@@ -157,7 +158,7 @@ struct Subcommand {
 };
 
 CLI::App* AddSubcommand(CLI::App& parent, const Subcommand& subcommand,
-                        const std::shared_ptr<RolloutFlags>& flags, Verb& chosen) {
+                        const std::shared_ptr<RolloutFlags>& flags, Action& chosen) {
   CLI::App* const command = parent.add_subcommand(subcommand.name, subcommand.does);
   command->footer(subcommand.more);
   command->add_option("NAME", flags->plan, "The CachePlan: NAME, cacheplan/NAME or cacheplan NAME")
@@ -181,7 +182,7 @@ void AddRevision(CLI::App& command, const char* option, RolloutFlags& flags, con
       ->check(WholeNumber<std::uint64_t>(0, std::uint64_t{INT64_MAX}));
 }
 
-void AddStatus(CLI::App& parent, Verb& chosen) {
+void AddStatus(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<RolloutFlags>();
   CLI::App* const command = AddSubcommand(
       parent, {"status", "Wait until a change is in force", RolloutStatus, kStatusMore}, flags,
@@ -198,7 +199,7 @@ void AddStatus(CLI::App& parent, Verb& chosen) {
   AddOutput(*command, *flags);
 }
 
-void AddHistory(CLI::App& parent, Verb& chosen) {
+void AddHistory(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<RolloutFlags>();
   CLI::App* const command = AddSubcommand(
       parent, {"history", "List the revisions that are kept", RolloutHistory, kHistoryMore}, flags,
@@ -207,7 +208,7 @@ void AddHistory(CLI::App& parent, Verb& chosen) {
   AddOutput(*command, *flags);
 }
 
-void AddUndo(CLI::App& parent, Verb& chosen) {
+void AddUndo(CLI::App& parent, Action& chosen) {
   const auto flags = std::make_shared<RolloutFlags>();
   CLI::App* const command = AddSubcommand(
       parent, {"undo", "Go back to an earlier revision", RolloutUndo, kUndoMore}, flags, chosen);
@@ -217,7 +218,7 @@ void AddUndo(CLI::App& parent, Verb& chosen) {
 
 }  // namespace
 
-void AddRolloutCommand(CLI::App& app, Verb& chosen) {
+void AddRolloutCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command =
       app.add_subcommand("rollout", "Follow and steer a change of a CachePlan in a cluster");
   command->footer(kRolloutMore);

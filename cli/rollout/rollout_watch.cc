@@ -62,12 +62,12 @@ class Watcher {
                    fmt::format("desired revision ({}) is different from the running revision ({})",
                                watch_.revision, newest == nullptr ? 0 : newest->number));
     }
-    RolloutStory story = TellRollout(plan, *revisions_);
+    RolloutProgress story = TellRollout(plan, *revisions_);
     return WatchedRollout{
         .plan = std::move(plan), .revisions = *revisions_, .story = std::move(story)};
   }
 
-  void Tell(const RolloutStory& story) {
+  void Tell(const RolloutProgress& story) {
     if (watch_.quiet) {
       said_ = story.line;
       return;

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "cli/cluster/kubectl.h"
-#include "cli/rollout/rollout_story.h"
+#include "cli/rollout/rollout_progress.h"
 
 namespace optcache::cli {
 
@@ -24,7 +24,7 @@ struct RolloutWatch {
 struct WatchedRollout {
   PlanResource plan;
   std::vector<PlanRevision> revisions;
-  RolloutStory story;
+  RolloutProgress story;
 };
 
 // Writes a line to `fd` whenever something has changed; on a terminal one line with a bar is drawn

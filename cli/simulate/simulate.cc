@@ -246,7 +246,7 @@ void AddGoalOptions(CLI::App& command, SimulateFlags& flags) {
 
 }  // namespace
 
-void AddSimulateCommand(CLI::App& app, Verb& chosen) {
+void AddSimulateCommand(CLI::App& app, Action& chosen) {
   CLI::App* command = app.add_subcommand("simulate", kSimulateSummary);
   command->footer(kSimulateMore);
   // Shared by the options, which write it, and the callback, which reads it: both live in `app`.

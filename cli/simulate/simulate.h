@@ -2,10 +2,10 @@
 
 // `optcache simulate`: what each policy would read from the store.
 
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
-void AddSimulateCommand(CLI::App& app, Verb& chosen);
+void AddSimulateCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

@@ -13,7 +13,7 @@
 
 namespace optcache::cli {
 
-// As they are written; `--help` of the verb says what they mean.
+// As they are written; `--help` of the subcommand says what they mean.
 struct SimulateFlags {
   std::string workload = "permutation";
   double zipf_exponent = 1;

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/rollout/rollout_story.h"
+#include "cli/rollout/rollout_progress.h"
 #include "cli/terminal/text_table.h"
 #include "kube/conditions.h"
 #include "kube/object.h"
@@ -80,7 +80,7 @@ DatasetRow ReadDataset(const Json& object, std::map<std::string, ByteCount>& cac
 std::string RolloutLine(const Json& object) {
   const auto plan = PlanResourceOf(object);
   if (!plan || plan->phase.empty() || plan->phase == "Complete") return "";
-  const RolloutStory story = TellRollout(*plan, {});
+  const RolloutProgress story = TellRollout(*plan, {});
   return story.outcome == RolloutOutcome::kUnderWay ? story.line : "";
 }
 

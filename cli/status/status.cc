@@ -67,7 +67,7 @@ Status PrintStatus(const StatusRequest& request) {
 
 }  // namespace
 
-void AddStatusCommand(CLI::App& app, Verb& chosen) {
+void AddStatusCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command =
       app.add_subcommand("status", "Show datasets, nodes and training jobs of a running cache");
   const bool is_plugin = app.get_name() == kPluginName;

@@ -1,20 +1,20 @@
 #pragma once
 
-// How the subcommands of a verb say what is to be done.
+// How the subcommands of one say what is to be done.
 
 #include <memory>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
 // Has `action` run on the flags when the command line names `command`.
 template <typename Flags>
 void Choose(CLI::App& command, std::shared_ptr<Flags> flags, Status (*action)(const Flags&),
-            Verb& chosen) {
+            Action& chosen) {
   command.callback([flags = std::move(flags), action, &chosen] {
     chosen = [flags, action] { return action(*flags); };
   });

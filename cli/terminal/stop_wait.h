@@ -6,8 +6,8 @@
 
 namespace optcache::cli {
 
-// Waiting that ^C ends, for a verb that has to tidy up before it goes. While this lives, SIGINT,
-// SIGTERM and SIGHUP do nothing else. Not thread-safe: of the only thread.
+// Waiting that ^C ends, for a subcommand that has to tidy up before it goes. While this lives,
+// SIGINT, SIGTERM and SIGHUP do nothing else. Not thread-safe: of the only thread.
 class StopWait {
  public:
   StopWait();

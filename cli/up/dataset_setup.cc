@@ -248,8 +248,8 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
   RETURN_IF_ERROR(CheckCapacity(dataset.capacity, ready.spec));
   if (WantsDisk(dataset)) ready.spec.with_disk = std::min(ready.spec.capacity, ready.spec.bytes);
   if (dataset.min_capacity) {
-    const ByteCount floor = dataset.min_capacity->Of(manifest->total_bytes());
-    ready.floor = std::min({floor, ready.spec.capacity, ready.spec.bytes});
+    const ByteCount guaranteed = dataset.min_capacity->Of(manifest->total_bytes());
+    ready.guaranteed = std::min({guaranteed, ready.spec.capacity, ready.spec.bytes});
   }
   if (auto note = coordination::OversizeNote(ready.spec.capacity, ready.spec.bytes)) {
     ready.notes.push_back(*std::move(note));

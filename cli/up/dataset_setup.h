@@ -18,7 +18,7 @@ namespace optcache::cli {
 
 struct ReadyDataset {
   coordination::DatasetSpec spec;
-  ByteCount floor = 0;  // of the capacity: what it keeps whatever else is read
+  ByteCount guaranteed = 0;  // of the capacity: what it keeps whatever else is read
   std::string manifest_file;
   std::shared_ptr<const std::string> manifest;  // the file's bytes
   std::string store;                            // address: an absolute path or a URL

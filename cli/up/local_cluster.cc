@@ -25,8 +25,8 @@
 
 #include "base/files.h"
 #include "cli/status/status_view.h"
-#include "cli/up/leftovers.h"
 #include "cli/up/local_sources.h"
+#include "cli/up/orphans.h"
 #include "net/stop_signals.h"
 #include "sampler/pod_order.h"
 
@@ -35,7 +35,7 @@ namespace {
 
 constexpr Duration kSplitEvery = std::chrono::seconds(1);
 constexpr Duration kChildTick = std::chrono::milliseconds(100);
-constexpr Duration kLeftoverGrace = std::chrono::seconds(5);
+constexpr Duration kOrphanGrace = std::chrono::seconds(5);
 constexpr Duration kScreenEvery = std::chrono::seconds(1);
 constexpr Duration kLineEvery = std::chrono::seconds(10);
 constexpr ByteCount kOverflow = 256_MiB;  // at least
@@ -65,7 +65,7 @@ std::vector<WantedDataset> WantedOf(const std::vector<ReadyDataset>& datasets) {
   std::vector<WantedDataset> wanted;
   wanted.reserve(datasets.size());
   for (const ReadyDataset& dataset : datasets)
-    wanted.push_back({.spec = dataset.spec, .floor = dataset.floor});
+    wanted.push_back({.spec = dataset.spec, .guaranteed = dataset.guaranteed});
   return wanted;
 }
 
@@ -235,7 +235,7 @@ Status LocalCluster::StartMachines(const LocalOptions& options) {
                       .users = options.users};
   each.users.push_back(::geteuid());
   ASSIGN_OR_RETURN(each.log_dir, state_.Subfolder("logs"));
-  ASSIGN_OR_RETURN(const std::size_t ended, EndLeftovers(each.log_dir, kLeftoverGrace));
+  ASSIGN_OR_RETURN(const std::size_t ended, StopOrphans(each.log_dir, kOrphanGrace));
   if (ended > 0) Say(fmt::format("ended {} processes of an `optcache up` that was killed", ended));
   ASSIGN_OR_RETURN(each.arena, ParseQuantity(options.arena));
   each.overflow = OverflowFor(datasets_);

@@ -48,7 +48,7 @@ struct LocalOptions {
   std::vector<std::uint32_t> users;   // whose processes may read, beside root and this one's
 };
 
-// Adds them to a verb, but for machines and headspace.
+// Adds them to a subcommand, but for machines and headspace.
 void AddLocalOptions(CLI::App& command, LocalOptions& options);
 
 // The folder of this program: the others lie beside it.

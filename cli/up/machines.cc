@@ -150,7 +150,7 @@ ChildSpec NodeOf(const Machine& machine, const MachineOptions& options) {
   ChildSpec spec{
       .name = name,
       .command = {options.program_dir + "/optcache-node", "--name", name, "--listen",
-                  AddressOfNode(machine), "--http", Loopback(machine.node_http_port),
+                  AddressOfNode(machine), "--metrics-address", Loopback(machine.node_http_port),
                   "--coordinator", options.coordinator, "--memory", std::to_string(options.memory)},
       .log_file = fmt::format("{}/{}.log", options.log_dir, name)};
   if (!options.disk.empty()) {
@@ -166,7 +166,7 @@ ChildSpec SidecarOf(const Machine& machine, const MachineOptions& options,
   ChildSpec spec{
       .name = name,
       .command = {options.program_dir + "/optcache-sidecar", "--name", name, "--socket",
-                  machine.socket, "--node", AddressOfNode(machine), "--http",
+                  machine.socket, "--node", AddressOfNode(machine), "--metrics-address",
                   Loopback(machine.sidecar_http_port), "--arena", std::to_string(options.arena),
                   "--overflow", std::to_string(options.overflow)},
       .log_file = fmt::format("{}/{}.log", options.log_dir, name)};

@@ -13,10 +13,11 @@ namespace {
 using coordination::ClusterReads;
 using coordination::DatasetSpec;
 
-std::vector<coordination::Worth> WorthOf(const DatasetSpec& spec, const ClusterReads& reads) {
+std::vector<coordination::MarginalBenefit> MarginalBenefitOf(const DatasetSpec& spec,
+                                                             const ClusterReads& reads) {
   const auto found = reads.find(spec.name);
   if (found == reads.end()) return {};
-  return coordination::WorthOf(found->second, spec.bytes, spec.retention);
+  return coordination::MarginalBenefitOf(found->second, spec.bytes, spec.retention);
 }
 
 // What each gets of the disks, where `memory` says what it has of the memory. As the coordinator
@@ -49,16 +50,16 @@ std::vector<DatasetSpec> MemorySplit::Divide(const std::vector<coordination::Mem
   for (const coordination::Member& member : members)
     memory += member.capacity;
   std::vector<coordination::CapacityClaim> claims;
-  for (const auto& [spec, floor] : wanted_) {
+  for (const auto& [spec, guaranteed] : wanted_) {
     const auto found = reads.find(spec.name);
     claims.push_back({.dataset = spec.name,
-                      .floor = floor,
-                      .ceiling = std::min(spec.capacity, spec.bytes),
-                      .worth = WorthOf(spec, reads),
+                      .guaranteed = guaranteed,
+                      .maximum = std::min(spec.capacity, spec.bytes),
+                      .benefit = MarginalBenefitOf(spec, reads),
                       .measured = found != reads.end() && IsMeasured(found->second),
                       .members = {0}});
   }
-  const auto shares = coordination::SplitByWorth(std::vector{memory}, claims);
+  const auto shares = coordination::SplitByMarginalBenefit(std::vector{memory}, claims);
   const std::vector<ByteCount> disks = DisksOf(members, wanted_, shares);
   auto with_disks = shares;
   for (std::size_t i = 0; i < shares.size(); ++i)
@@ -67,10 +68,10 @@ std::vector<DatasetSpec> MemorySplit::Divide(const std::vector<coordination::Mem
   std::vector<DatasetSpec> specs;
   for (std::size_t i = 0; i < wanted_.size(); ++i) {
     DatasetSpec& spec = specs.emplace_back(wanted_[i].spec);
-    if (shares[i].total == claims[i].ceiling) continue;
+    if (shares[i].total == claims[i].maximum) continue;
     spec.capacity = shares[i].total;
     // Parts of members are rounded down.
-    if (with_disks[i].total + 2 * members.size() >= claims[i].ceiling) continue;
+    if (with_disks[i].total + 2 * members.size() >= claims[i].maximum) continue;
     spec.note = why[i];
     if (disks[i] > 0) spec.note += fmt::format("; {} of it on disk", FormatBytes(disks[i]));
   }
@@ -80,7 +81,7 @@ std::vector<DatasetSpec> MemorySplit::Divide(const std::vector<coordination::Mem
 double MemorySplit::Saved(const std::vector<DatasetSpec>& specs, const ClusterReads& reads) const {
   double saved = 0;
   for (const DatasetSpec& spec : specs)
-    saved += coordination::SavedBy(WorthOf(spec, reads), spec.capacity);
+    saved += coordination::SavedBy(MarginalBenefitOf(spec, reads), spec.capacity);
   return saved;
 }
 

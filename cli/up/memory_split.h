@@ -14,10 +14,10 @@
 
 namespace optcache::cli {
 
-// What a user wants of one dataset: spec.capacity at most, `floor` at least.
+// What a user wants of one dataset: spec.capacity at most, `guaranteed` at least.
 struct WantedDataset {
   coordination::DatasetSpec spec;
-  ByteCount floor = 0;
+  ByteCount guaranteed = 0;
 };
 
 // A value.

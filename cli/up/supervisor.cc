@@ -22,7 +22,7 @@
 
 #include "base/files.h"
 #include "base/unique_fd.h"
-#include "cli/up/leftovers.h"
+#include "cli/up/orphans.h"
 
 namespace optcache::cli {
 namespace {

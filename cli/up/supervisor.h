@@ -30,7 +30,7 @@ struct SupervisorOptions {
 };
 
 // Each child has a process group of its own, so Ctrl-C reaches it only through Stop. It goes on if
-// this process is killed, until somebody calls EndLeftovers (cli/up/leftovers.h). Used on one
+// this process is killed, until somebody calls StopOrphans (cli/up/orphans.h). Used on one
 // thread.
 class Supervisor {
  public:

@@ -49,7 +49,7 @@ Status Up(const LocalOptions& options) {
 
 }  // namespace
 
-void AddUpCommand(CLI::App& app, Verb& chosen) {
+void AddUpCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand("up", "Run a whole cache on this machine");
   command->footer(kUpMore);
   const auto options = std::make_shared<LocalOptions>();

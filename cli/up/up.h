@@ -2,10 +2,10 @@
 
 // optcache up: a whole cache on one machine.
 
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
-void AddUpCommand(CLI::App& app, Verb& chosen);
+void AddUpCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

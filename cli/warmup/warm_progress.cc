@@ -9,16 +9,16 @@
 namespace optcache::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kWarmBarWidth = 20;
 
-std::uint64_t CountIn(const Json& json, const char* name) {
+std::uint64_t CountIn(const OrderedJson& json, const char* name) {
   const auto found = json.find(name);
   return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
-std::string TextIn(const Json& json, const char* name) {
+std::string TextIn(const OrderedJson& json, const char* name) {
   const auto found = json.find(name);
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -31,7 +31,7 @@ double ShareOf(const WarmProgress& progress) {
 }  // namespace
 
 WarmProgress ParseWarmProgress(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson json = OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return {};
   return {.samples = CountIn(json, "samples"),
           .total_samples = CountIn(json, "totalSamples"),
@@ -95,18 +95,18 @@ std::string WarmSummary(const std::string& name, const WarmProgress& progress, D
 }
 
 std::string WarmAsJson(const std::string& name, const WarmProgress& progress, Duration took) {
-  Json json = {{"dataset", name},
-               {"progress", fmt::format("{:.0f}%", std::floor(ShareOf(progress) * 100))},
-               {"samples", progress.held + progress.read},
-               {"totalSamples", progress.total_samples},
-               {"bytes", progress.bytes()},
-               {"totalBytes", progress.total_bytes},
-               {"held", progress.held},
-               {"read", progress.read},
-               {"readBytes", progress.read_bytes},
-               {"noRoom", progress.no_room},
-               {"failed", progress.failed},
-               {"seconds", ToSeconds(took)}};
+  OrderedJson json = {{"dataset", name},
+                      {"progress", fmt::format("{:.0f}%", std::floor(ShareOf(progress) * 100))},
+                      {"samples", progress.held + progress.read},
+                      {"totalSamples", progress.total_samples},
+                      {"bytes", progress.bytes()},
+                      {"totalBytes", progress.total_bytes},
+                      {"held", progress.held},
+                      {"read", progress.read},
+                      {"readBytes", progress.read_bytes},
+                      {"noRoom", progress.no_room},
+                      {"failed", progress.failed},
+                      {"seconds", ToSeconds(took)}};
   if (!progress.first_failure.empty()) json["firstFailure"] = progress.first_failure;
   return json.dump(2) + "\n";
 }

@@ -107,7 +107,7 @@ void AddClusterFlags(CLI::App& command, WarmupFlags& flags) {
 
 }  // namespace
 
-void AddWarmupCommand(CLI::App& app, Verb& chosen) {
+void AddWarmupCommand(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand(
       "warmup", "Put a dataset's samples into the nodes before a job reads them");
   command->footer(kWarmupMore);

@@ -2,10 +2,10 @@
 
 // warmup: puts a dataset's samples into the nodes before a job reads them.
 
-#include "cli/terminal/verb.h"
+#include "cli/terminal/action.h"
 
 namespace optcache::cli {
 
-void AddWarmupCommand(CLI::App& app, Verb& chosen);
+void AddWarmupCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

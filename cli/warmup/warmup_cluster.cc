@@ -45,8 +45,8 @@ ByteCount BytesIn(const kube::Json& object, std::string_view pointer) {
       std::max<std::int64_t>(kube::NumberAt(object, pointer).value_or(0), 0));
 }
 
-Result<WarmupView> Look(const Kubectl& kubectl, const ClusterWarmup& warmup,
-                        const std::string& name) {
+Result<WarmupView> LookAt(const Kubectl& kubectl, const ClusterWarmup& warmup,
+                          const std::string& name) {
   ASSIGN_OR_RETURN(
       const std::string object,
       kubectl.Run(InSpace(warmup, {"get", fmt::format("{}/{}", kWarmups, name), "--output=json"})));
@@ -65,7 +65,7 @@ Result<WarmupView> Await(const Kubectl& kubectl, const ClusterWarmup& warmup,
   std::string said;
   int lost = 0;
   while (true) {
-    const Result<WarmupView> view = Look(kubectl, warmup, name);
+    const Result<WarmupView> view = LookAt(kubectl, warmup, name);
     if (!view && (!IsPassingFault(view.error().code()) || ++lost == kMaxLostWarmupLooks))
       return view;
     if (view) {

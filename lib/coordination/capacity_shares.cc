@@ -12,7 +12,7 @@ namespace {
 using Rises = std::vector<WaterFilling::Rise>;
 
 bool IsRead(const CapacityClaim& claim) {
-  return !claim.worth.empty();
+  return !claim.benefit.empty();
 }
 
 bool ShareAMember(const CapacityClaim& one, const CapacityClaim& other) {
@@ -25,24 +25,24 @@ bool ShareAMember(const CapacityClaim& one, const CapacityClaim& other) {
 
 // The claims by what their next bytes save, those that save most first; what is worth the same
 // rises together.
-std::vector<Rises> ByWorth(std::span<const CapacityClaim> claims) {
+std::vector<Rises> ByMarginalBenefit(std::span<const CapacityClaim> claims) {
   struct Piece {
     double slope = 0;
     WaterFilling::Rise rise;
   };
   std::vector<Piece> pieces;
   for (std::size_t claim = 0; claim < claims.size(); ++claim) {
-    for (const Worth& worth : claims[claim].worth) {
-      if (worth.slope <= 0) break;
+    for (const MarginalBenefit& benefit : claims[claim].benefit) {
+      if (benefit.slope <= 0) break;
       pieces.push_back(
-          {.slope = worth.slope,
-           .rise = {.claim = claim, .until = std::min(worth.until, claims[claim].ceiling)}});
+          {.slope = benefit.slope,
+           .rise = {.claim = claim, .until = std::min(benefit.until, claims[claim].maximum)}});
     }
   }
   std::ranges::stable_sort(pieces, std::greater<>(), &Piece::slope);
   std::vector<Rises> classes;
   for (auto piece = pieces.begin(); piece != pieces.end();) {
-    const double least = piece->slope * (1 - kSameWorth);
+    const double least = piece->slope * (1 - kSameMarginalBenefit);
     std::map<std::size_t, ByteCount> untils;
     for (; piece != pieces.end() && piece->slope >= least; ++piece) {
       ByteCount& until = untils[piece->rise.claim];
@@ -59,12 +59,12 @@ std::vector<Rises> ByWorth(std::span<const CapacityClaim> claims) {
 std::string WhyNoMore(std::size_t self, std::span<const CapacityClaim> claims,
                       std::span<const CapacityShare> shares) {
   const CapacityClaim& claim = claims[self];
-  const double next = NextSlope(claim.worth, shares[self].total);
+  const double next = NextSlope(claim.benefit, shares[self].total);
   const CapacityClaim* rival = nullptr;
   double most = 0;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     if (i == self || shares[i].total == 0 || !ShareAMember(claim, claims[i])) continue;
-    const double slope = LastSlope(claims[i].worth, shares[i].total);
+    const double slope = LastSlope(claims[i].benefit, shares[i].total);
     if (rival != nullptr && (slope < most || (slope == most && rival->dataset < claims[i].dataset)))
       continue;
     rival = &claims[i];
@@ -72,50 +72,52 @@ std::string WhyNoMore(std::size_t self, std::span<const CapacityClaim> claims,
   }
   if (rival == nullptr) return "its nodes offer no more";
   if (most > next) return "the next byte is worth more to " + rival->dataset;
-  if (most >= next * (1 - kSameWorth)) return "shared with " + rival->dataset;
-  return "the floor of " + rival->dataset + " goes first";
+  if (most >= next * (1 - kSameMarginalBenefit)) return "shared with " + rival->dataset;
+  return "the guarantee of " + rival->dataset + " goes first";
 }
 
 std::string Explain(std::size_t self, std::span<const CapacityClaim> claims,
                     std::span<const CapacityShare> shares) {
   const CapacityClaim& claim = claims[self];
   const ByteCount total = shares[self].total;
-  std::string text = FormatBytes(total) + " of " + FormatBytes(claim.ceiling) + ": ";
+  std::string text = FormatBytes(total) + " of " + FormatBytes(claim.maximum) + ": ";
   if (!IsRead(claim)) {
     text += "no job reads it";
   } else if (!claim.measured) {
     text += "how fast it is read is not known yet";
   } else {
-    text += "saves " + FormatBytes(static_cast<ByteCount>(SavedBy(claim.worth, total))) + "/s";
+    text += "saves " + FormatBytes(static_cast<ByteCount>(SavedBy(claim.benefit, total))) + "/s";
   }
-  if (total < claim.ceiling) text += "; " + WhyNoMore(self, claims, shares);
-  if (total < claim.floor) text += "; its floor of " + FormatBytes(claim.floor) + " does not fit";
+  if (total < claim.maximum) text += "; " + WhyNoMore(self, claims, shares);
+  if (total < claim.guaranteed)
+    text += "; its guarantee of " + FormatBytes(claim.guaranteed) + " does not fit";
   return text;
 }
 
 }  // namespace
 
-std::vector<CapacityShare> SplitByWorth(std::span<const ByteCount> offers,
-                                        std::span<const CapacityClaim> claims) {
+std::vector<CapacityShare> SplitByMarginalBenefit(std::span<const ByteCount> offers,
+                                                  std::span<const CapacityClaim> claims) {
   std::vector<std::size_t> order(claims.size());  // what is left of a byte goes by name
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {},
                     [&](std::size_t i) -> const std::string& { return claims[i].dataset; });
   std::vector<CapacityClaim> sorted;
   std::vector<std::vector<std::size_t>> members;
-  Rises floors;
-  Rises ceilings;
+  Rises guarantees;
+  Rises maxima;
   for (const std::size_t index : order) {
     const CapacityClaim& claim = sorted.emplace_back(claims[index]);
     members.push_back(claim.members);
-    floors.push_back({.claim = floors.size(), .until = std::min(claim.floor, claim.ceiling)});
-    ceilings.push_back({.claim = ceilings.size(), .until = claim.ceiling});
+    guarantees.push_back(
+        {.claim = guarantees.size(), .until = std::min(claim.guaranteed, claim.maximum)});
+    maxima.push_back({.claim = maxima.size(), .until = claim.maximum});
   }
   WaterFilling filling(offers, members);
-  filling.Raise(floors);
-  for (const Rises& rises : ByWorth(sorted))
+  filling.Raise(guarantees);
+  for (const Rises& rises : ByMarginalBenefit(sorted))
     filling.Raise(rises);
-  filling.Raise(ceilings);
+  filling.Raise(maxima);
   std::vector<std::vector<ByteCount>> bytes = filling.Shares();
   std::vector<CapacityShare> shares(claims.size());
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -2,11 +2,11 @@
 
 // How much of the members' memory each dataset gets, and why. In this order:
 //
-//   1. floors: what a user wants kept whatever happens
+//   1. guarantees: what a user wants kept whatever happens
 //   2. datasets that are read: each byte to whom it saves most store bytes a second
 //   3. the others share what is left
 //
-// Each never beyond its ceiling, and each step by max-min fairness where there is too little for
+// Each never beyond its maximum, and each step by max-min fairness where there is too little for
 // all that it asks for (water_filling.h). As worth is concave, the second step is best possible if
 // all datasets lie on the same members. Pure: the same claims in any order, the same shares.
 
@@ -20,11 +20,11 @@ namespace optcache::coordination {
 
 struct CapacityClaim {
   std::string dataset;  // "namespace/name", each once
-  ByteCount floor = 0;
-  ByteCount ceiling = 0;
-  std::vector<Worth> worth;          // of its memory; empty: no job reads it
-  bool measured = true;              // else how fast it is read is assumed
-  std::vector<std::size_t> members;  // indexes of offers; ascending, each once
+  ByteCount guaranteed = 0;
+  ByteCount maximum = 0;
+  std::vector<MarginalBenefit> benefit;  // of its memory; empty: no job reads it
+  bool measured = true;                  // else how fast it is read is assumed
+  std::vector<std::size_t> members;      // indexes of offers; ascending, each once
 };
 
 struct CapacityShare {
@@ -35,11 +35,11 @@ struct CapacityShare {
 
 // Bytes whose worth differs by less than this share of it are worth the same: rates are measured,
 // and among equals memory is shared.
-inline constexpr double kSameWorth = 0.1;
+inline constexpr double kSameMarginalBenefit = 0.1;
 
 // One for each claim, in their order.
-std::vector<CapacityShare> SplitByWorth(std::span<const ByteCount> offers,
-                                        std::span<const CapacityClaim> claims);
+std::vector<CapacityShare> SplitByMarginalBenefit(std::span<const ByteCount> offers,
+                                                  std::span<const CapacityClaim> claims);
 
 // For people, of each: "1.2 GiB of 4 GiB: saves 35 MiB/s; the next byte is worth more to
 // team/imagenet".

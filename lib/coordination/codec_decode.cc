@@ -107,7 +107,7 @@ void Read(JsonObject object, StreamState& stream) {
   object.In("cut", [&](JsonObject cut) { Read(std::move(cut), stream.cut); });
   ReadTraces(object, stream.traces);
   object.Read("stops_at", stream.stops_at);
-  Read(object, "life", stream.life);
+  Read(object, "generation", stream.generation);
   if (stream.node_of_rank.size() != stream.recipe.world) {
     object.errors().Add(object.PathOf("node_of_rank"), std::to_string(stream.node_of_rank.size()) +
                                                            " items for a world size of " +

@@ -83,7 +83,7 @@ Json Encode(const StreamState& stream) {
                {"cut", Encode(stream.cut)}};
   if (!stream.traces.empty()) json["traces"] = Encode(stream.traces);
   if (stream.stops_at != 0) json["stops_at"] = stream.stops_at;
-  if (stream.life != Version{}) json["life"] = FormatVersion(stream.life);
+  if (stream.generation != Version{}) json["generation"] = FormatVersion(stream.generation);
   return json;
 }
 

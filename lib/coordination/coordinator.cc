@@ -249,8 +249,8 @@ void Coordinator::RemoveMember(MemberId id) {
     if (dataset != datasets_.end()) AddCounters(counters, dataset->second.departed);
   }
   for (auto& [name, dataset] : datasets_) {
-    for (auto* lives : {&dataset.streams, &dataset.next_lives}) {
-      for (auto& [stream_id, stream] : *lives)
+    for (auto* generations : {&dataset.streams, &dataset.next_generations}) {
+      for (auto& [stream_id, stream] : *generations)
         stream.ForgetMember(id);
     }
   }
@@ -309,8 +309,8 @@ void Coordinator::OnPause(Duration pause) {
   for (auto& [id, entry] : members_)
     entry.heard += pause;
   for (auto& [dataset_id, dataset] : datasets_) {
-    for (auto* lives : {&dataset.streams, &dataset.next_lives}) {
-      for (auto& [id, stream] : *lives)
+    for (auto* generations : {&dataset.streams, &dataset.next_generations}) {
+      for (auto& [id, stream] : *generations)
         stream.Forgive(pause);
     }
   }
@@ -476,7 +476,7 @@ DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
   if (dataset.collection) state.inventory_wanted = dataset.collection->request;
   for (StreamState& planned : state.streams) {
     const auto stream = dataset.streams.find(planned.id);
-    if (stream != dataset.streams.end()) planned.life = stream->second.life();
+    if (stream != dataset.streams.end()) planned.generation = stream->second.generation();
   }
   for (const auto& [id, stream] : dataset.streams) {
     if (IsPlanned(dataset, id)) continue;

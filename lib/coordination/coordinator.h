@@ -30,10 +30,10 @@
 #include "coordination/rate_book.h"
 #include "coordination/read_ratios.h"
 #include "coordination/revisions.h"
-#include "coordination/savings_book.h"
+#include "coordination/savings_collector.h"
 #include "coordination/state.h"
 #include "coordination/status.h"
-#include "coordination/trace_book.h"
+#include "coordination/trace_registry.h"
 #include "coordination/tracked_stream.h"
 
 namespace optcache::coordination {
@@ -145,8 +145,8 @@ class Coordinator {
     std::map<StreamId, TrackedStream> streams;
     // Of jobs that are being started again: they take their stream's place when all of their ranks
     // read, or none of those before.
-    std::map<StreamId, TrackedStream> next_lives;
-    TraceBook traces;
+    std::map<StreamId, TrackedStream> next_generations;
+    TraceRegistry traces;
     std::vector<std::string> refused;  // streams that do not fit, for status; bounded
 
     // The plan in force: its inputs as they were fixed.
@@ -201,14 +201,14 @@ class Coordinator {
 
   void TakeStream(const Report& from, const StreamReport& report, MemberId member,
                   MonotonicTime now);
-  TrackedStream* LifeOf(DatasetEntry& dataset, const StreamReport& report, const RankReport& rank,
-                        MemberId member, MonotonicTime now);
+  TrackedStream* GenerationOf(DatasetEntry& dataset, const StreamReport& report,
+                              const RankReport& rank, MemberId member, MonotonicTime now);
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
   static void Refuse(DatasetEntry& dataset, const std::string& stream);
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
   void EndStreams(DatasetEntry& dataset, MonotonicTime now) const;
   static void ForgetPasses(DatasetEntry& dataset, StreamId stream);
-  static void BeginNextLives(DatasetEntry& dataset);
+  static void BeginNextGenerations(DatasetEntry& dataset);
 
   DatasetEntry* DatasetOf(const StreamReport& report);
   std::vector<std::string> TracesWanted(const Report& report, MemberId member);
@@ -267,12 +267,12 @@ class Coordinator {
   std::optional<MonotonicTime> first_report_;
   Version learned_;  // the highest that a node has reported meanwhile
   MemberId next_member_ = 1;
-  std::uint64_t last_number_ = 0;  // the counter of the latest life or request
+  std::uint64_t last_number_ = 0;  // the counter of the latest generation or request
   bool placement_is_due_ = true;   // members, what they offer or what is wanted has changed
   std::map<MemberId, MemberEntry> members_;
   std::map<std::string, MemberId, std::less<>> names_;  // of members_
   Datasets datasets_;
-  SavingsBook savings_;
+  SavingsCollector savings_;
   RateBook rates_;
 };
 

@@ -107,7 +107,7 @@ void Coordinator::EndSurplus(const std::string& dataset) {
   while (manifests.size() > 1 + kMaxRetiringOfDataset) {
     const auto oldest = manifests.begin() + 1;
     const auto unread = std::find_if(oldest, manifests.end(), [](const DatasetEntry* manifest) {
-      return manifest->streams.empty() && manifest->next_lives.empty();
+      return manifest->streams.empty() && manifest->next_generations.empty();
     });
     const auto goes = unread == manifests.end() ? oldest : unread;
     for (const auto& [id, stream] : (*goes)->streams)
@@ -130,7 +130,7 @@ void Coordinator::EndRetiring(MonotonicTime now) {
   }
   std::erase_if(datasets_, [&](const auto& item) {
     const DatasetEntry& dataset = item.second;
-    return dataset.retiring_since && dataset.streams.empty() && dataset.next_lives.empty() &&
+    return dataset.retiring_since && dataset.streams.empty() && dataset.next_generations.empty() &&
            now - *dataset.retiring_since > options_.stream_silence;
   });
 }

@@ -62,7 +62,7 @@ void Coordinator::KeepEndedPasses(DatasetEntry& dataset, MonotonicTime now) cons
 void Coordinator::AddPasses(const DatasetEntry& dataset, DatasetStatus& status) const {
   status.passes = PassesOf(dataset);
   for (const EndedPass& ended : dataset.ended_passes) {
-    // Of a stream that has begun another life that one counts.
+    // Of a stream that has begun another generation that one counts.
     const bool counts = !dataset.streams.contains(ended.pass.sum.stream);
     if (counts && status.passes.size() < kMaxPassReports) status.passes.push_back(ended.pass);
   }

@@ -1,14 +1,15 @@
-// Decides which streams a coordinator follows, and in which life of a stream a rank reads.
+// Decides which streams a coordinator follows, and in which generation of a stream a rank reads.
 //
 // The idea: a stream that is not known begins if there is room for its ranks and no later
 // incarnation of it is known; earlier ones end (Supersede). A rank that was started again reads in
-// the stream's next life, beside the ranks that go on in the present one. The next life takes the
-// stream's place when all of its ranks are known, or when nobody reads in the present one any more
-// (BeginNextLives).
+// the stream's next generation, beside the ranks that go on in the present one. The next generation
+// takes the stream's place when all of its ranks are known, or when nobody reads in the present one
+// any more (BeginNextGenerations).
 //
 // Invariants: the ranks of all streams together are bounded, where a stream counts with the larger
-// of its lives (HasRoomFor). A report of an id that is another stream's, or that finds no room,
-// changes no stream: only the names that the status shows, and, by Adopt, which manifests are kept.
+// of its generations (HasRoomFor). A report of an id that is another stream's, or that finds no
+// room, changes no stream: only the names that the status shows, and, by Adopt, which manifests are
+// kept.
 
 #include <algorithm>
 
@@ -55,23 +56,24 @@ void Coordinator::TakeStream(const Report& from, const StreamReport& report, Mem
   if (stream == dataset.streams.end()) {
     if (!reads || !Supersede(dataset, report)) return;
     // Nodes may go on with what one has begun that this coordinator has not heard of yet.
-    const Version life = KnowsStreams(now) ? NextNumber() : Version{};
+    const Version generation = KnowsStreams(now) ? NextNumber() : Version{};
     ForgetPasses(dataset, report.id);
-    stream = dataset.streams.emplace(report.id, TrackedStream(report, life, now)).first;
+    stream = dataset.streams.emplace(report.id, TrackedStream(report, generation, now)).first;
   }
   for (const RankReport& rank : report.ranks) {
-    TrackedStream* const life = LifeOf(dataset, report, rank, member, now);
-    if (life != nullptr) life->Observe(rank, member, now);
+    TrackedStream* const generation = GenerationOf(dataset, report, rank, member, now);
+    if (generation != nullptr) generation->Observe(rank, member, now);
   }
 }
 
-// In which life of the stream a rank reads that is known: one that is started again goes into the
-// next, whichever ranks still read in this one. nullptr: there is no room for that.
-TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& report,
-                                   const RankReport& rank, MemberId member, MonotonicTime now) {
+// In which generation of the stream a rank reads that is known: one that is started again goes into
+// the next, whichever ranks still read in this one. nullptr: there is no room for that.
+TrackedStream* Coordinator::GenerationOf(DatasetEntry& dataset, const StreamReport& report,
+                                         const RankReport& rank, MemberId member,
+                                         MonotonicTime now) {
   TrackedStream& present = dataset.streams.at(report.id);
-  const auto next = dataset.next_lives.find(report.id);
-  if (next != dataset.next_lives.end()) {
+  const auto next = dataset.next_generations.find(report.id);
+  if (next != dataset.next_generations.end()) {
     const bool of_its_world =
         rank.recipe.world == next->second.world() && rank.recipe.world != present.world();
     const bool is_there = next->second.Has(rank.rank, member);
@@ -82,7 +84,7 @@ TrackedStream* Coordinator::LifeOf(DatasetEntry& dataset, const StreamReport& re
     Refuse(dataset, report.name);
     return nullptr;
   }
-  return &dataset.next_lives.emplace(report.id, TrackedStream(report, NextNumber(), now))
+  return &dataset.next_generations.emplace(report.id, TrackedStream(report, NextNumber(), now))
               .first->second;
 }
 
@@ -91,7 +93,8 @@ void Coordinator::Refuse(DatasetEntry& dataset, const std::string& stream) {
   if (!noted && dataset.refused.size() < kMaxRefusedNames) dataset.refused.push_back(stream);
 }
 
-// All lives of a stream take the room of the largest of them: the next takes the place of this one.
+// All generations of a stream take the room of the largest of them: the next takes the place of
+// this one.
 bool Coordinator::HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const {
   std::size_t own = WorldOf(report);
   std::size_t of_dataset = 0;
@@ -99,9 +102,9 @@ bool Coordinator::HasRoomFor(const DatasetEntry& dataset, const StreamReport& re
   bool is_known = false;
   for (const auto& [dataset_id, each] : datasets_) {
     for (const auto& [id, stream] : each.streams) {
-      const auto next = each.next_lives.find(id);
+      const auto next = each.next_generations.find(id);
       const std::size_t world = std::max<std::size_t>(
-          stream.world(), next == each.next_lives.end() ? 0 : next->second.world());
+          stream.world(), next == each.next_generations.end() ? 0 : next->second.world());
       if (&each == &dataset && stream.name() == report.name) {
         own = std::max(own, world);
         is_known = true;
@@ -130,8 +133,8 @@ bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
     if (outdated) return false;
   }
   for (DatasetEntry* const manifest : manifests) {
-    for (auto* lives : {&manifest->streams, &manifest->next_lives}) {
-      std::erase_if(*lives, [&](const auto& item) {
+    for (auto* generations : {&manifest->streams, &manifest->next_generations}) {
+      std::erase_if(*generations, [&](const auto& item) {
         return item.second.name() == report.name &&
                (manifest == &dataset || item.second.incarnation() < report.incarnation);
       });
@@ -142,36 +145,36 @@ bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
 
 void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) const {
   KeepEndedPasses(dataset, now);
-  for (auto* lives : {&dataset.streams, &dataset.next_lives}) {
-    std::erase_if(*lives, [&](const auto& item) {
+  for (auto* generations : {&dataset.streams, &dataset.next_generations}) {
+    std::erase_if(*generations, [&](const auto& item) {
       const TrackedStream& stream = item.second;
       return stream.AllRanksEnded() || now - stream.heard() > options_.stream_silence;
     });
-    for (auto& [id, stream] : *lives)
+    for (auto& [id, stream] : *generations)
       stream.LoseRanks(now - options_.rank_silence);
   }
-  BeginNextLives(dataset);
+  BeginNextGenerations(dataset);
 }
 
-// What members that have gone counted of an earlier life.
+// What members that have gone counted of an earlier generation.
 void Coordinator::ForgetPasses(DatasetEntry& dataset, StreamId stream) {
   std::erase_if(dataset.departed.passes,
                 [stream](const PassReport& pass) { return pass.stream == stream; });
 }
 
-void Coordinator::BeginNextLives(DatasetEntry& dataset) {
-  for (auto next = dataset.next_lives.begin(); next != dataset.next_lives.end();) {
-    auto& [id, life] = *next;
+void Coordinator::BeginNextGenerations(DatasetEntry& dataset) {
+  for (auto next = dataset.next_generations.begin(); next != dataset.next_generations.end();) {
+    auto& [id, generation] = *next;
     const auto present = dataset.streams.find(id);
-    const bool begins =
-        present == dataset.streams.end() || present->second.NobodyReads() || life.AllRanksKnown();
+    const bool begins = present == dataset.streams.end() || present->second.NobodyReads() ||
+                        generation.AllRanksKnown();
     if (!begins) {
       ++next;
       continue;
     }
     ForgetPasses(dataset, id);
-    dataset.streams.insert_or_assign(id, std::move(life)).first->second.TakeOver();
-    next = dataset.next_lives.erase(next);
+    dataset.streams.insert_or_assign(id, std::move(generation)).first->second.TakeOver();
+    next = dataset.next_generations.erase(next);
   }
 }
 

@@ -98,7 +98,8 @@ std::vector<StreamState> Coordinator::StillPlanned(const DatasetEntry& dataset) 
 Cut Coordinator::CutOf(const DatasetEntry& dataset, const StreamState& stream) {
   const TrackedStream& tracked = dataset.streams.at(stream.id);
   const auto before = std::ranges::find(dataset.planned_streams, stream.id, &StreamState::id);
-  const bool is_planned = before != dataset.planned_streams.end() && before->life == stream.life;
+  const bool is_planned =
+      before != dataset.planned_streams.end() && before->generation == stream.generation;
   Cut cut = is_planned ? tracked.Frontier() : tracked.FirstCut();
   if (stream.traces.empty()) return cut;
   const bool has_verdicts =

@@ -115,9 +115,9 @@ bool AllHaveBegunAnother(const std::vector<PassMark>& marks,
   });
 }
 
-void ForgetEarlierLives(const std::vector<ReadingStream>& streams,
-                        const std::vector<PassStatus>& passes, std::uint32_t after,
-                        std::vector<PassMark>& marks) {
+void ForgetEarlierGenerations(const std::vector<ReadingStream>& streams,
+                              const std::vector<PassStatus>& passes, std::uint32_t after,
+                              std::vector<PassMark>& marks) {
   std::erase_if(marks, [&](const PassMark& mark) {
     const ReadingStream* const stream = FindStream(streams, mark.stream);
     if (mark.passes >= after || stream == nullptr || stream->pass >= mark.pass) return false;

@@ -79,15 +79,15 @@ std::vector<PassMark> MarksOf(const std::vector<ReadingStream>& streams);
 std::vector<PassMark> MarksAheadOf(const std::vector<ReadingStream>& streams,
                                    const std::vector<PassStatus>& passes);
 
-// Has every marked stream begun another pass, or another life, or ended?
+// Has every marked stream begun another pass, or another generation, or ended?
 bool AllHaveBegunAnother(const std::vector<PassMark>& marks,
                          const std::vector<ReadingStream>& streams);
 
 // A stream that is in an earlier pass than its mark, and reads none ahead that late, has begun
-// another life: its mark goes, unless `after` passes are counted.
-void ForgetEarlierLives(const std::vector<ReadingStream>& streams,
-                        const std::vector<PassStatus>& passes, std::uint32_t after,
-                        std::vector<PassMark>& marks);
+// another generation: its mark goes, unless `after` passes are counted.
+void ForgetEarlierGenerations(const std::vector<ReadingStream>& streams,
+                              const std::vector<PassStatus>& passes, std::uint32_t after,
+                              std::vector<PassMark>& marks);
 
 struct CountedPasses {
   bool some = false;

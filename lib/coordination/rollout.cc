@@ -266,7 +266,7 @@ void ForgetCounted(RolloutState& state) {
 // What was begun by others, or with other memory, is no measure of what there is now. Where that
 // changes what nodes hold, Observe counts again; jobs alone may come and go all the time.
 void NoteObservers(RolloutState& state, const RolloutInputs& inputs) {
-  ForgetEarlierLives(inputs.streams, inputs.passes, /*after=*/1, state.disturbed);
+  ForgetEarlierGenerations(inputs.streams, inputs.passes, /*after=*/1, state.disturbed);
   const internal::Observers before = internal::ObserversIn(state.observers);
   const internal::Observers now = internal::ObserversOf(inputs);
   const bool hold_alike = internal::HoldAlike(now, before);
@@ -358,7 +358,7 @@ void Observe(RolloutState& state, const RolloutInputs& inputs) {
   if (!state.marks) AwaitEpochs(state, inputs);
   if (!state.sums) state.sums = PassSums{};
   if (followed < inputs.nodes.size()) state.of_several = true;
-  ForgetEarlierLives(inputs.streams, inputs.passes, inputs.knobs.after, *state.marks);
+  ForgetEarlierGenerations(inputs.streams, inputs.passes, inputs.knobs.after, *state.marks);
   const CountedPasses counted =
       CountPasses(inputs.passes, inputs.mean_sample_bytes, inputs.knobs.after, *state.marks,
                   *state.sums, state.since);
@@ -407,7 +407,7 @@ void WaitForReturn(RolloutState& state, const RolloutInputs& inputs) {
 
 // Asks for a forecast of what is in force when other jobs read than at the last, or with other
 // memory, and takes it. That of Prepare went by what lay there before.
-void ForetellJobs(RolloutState& state, const RolloutInputs& inputs) {
+void PredictJobs(RolloutState& state, const RolloutInputs& inputs) {
   if (!inputs.is_tried || inputs.nodes.empty()) return;
   if (auto wanted = internal::ForecastToAskFor(state, inputs)) {
     state.forecast = std::move(wanted);
@@ -466,7 +466,7 @@ RolloutState Advance(RolloutState state, const RolloutInputs& inputs) {
       WaitForReturn(state, inputs);
       break;
     case RolloutPhase::kComplete:
-      ForetellJobs(state, inputs);
+      PredictJobs(state, inputs);
       break;
     case RolloutPhase::kStopped:
       break;

@@ -53,7 +53,7 @@ struct RolloutFailure {
   friend bool operator==(const RolloutFailure&, const RolloutFailure&) = default;
 };
 
-// What a revision in force that no plan foretells is worth, by a trial for the jobs that read.
+// What a revision in force that no plan predicts is worth, by a trial for the jobs that read.
 struct JobsForecast {
   std::string jobs;      // a digest of the streams that read when it was asked for
   bool awaited = false;  // nodes still derive it
@@ -75,7 +75,7 @@ struct RolloutState {
   // How often the trials of Prepare were asked for again, as nodes had gone by different inputs.
   std::uint32_t tries = 0;
   std::optional<ActivatedNodes> activated;
-  // The nodes, their lives, the jobs and the memory at the last look; passes up to `disturbed` were
+  // The nodes, their runs, the jobs and the memory at the last look; passes up to `disturbed` were
   // begun with others. In Observe: how often others have begun `sums` again, and whether these are
   // of several, or of two revisions.
   std::string observers;
@@ -141,7 +141,7 @@ struct RolloutNode {
 
 struct RolloutInputs {
   std::string revision;   // that the spec asks for
-  bool is_tried = false;  // only a trial foretells what comes of that: no node plans by it
+  bool is_tried = false;  // only a trial predicts what comes of that: no node plans by it
   RolloutKnobs knobs;
   std::vector<std::string> jobs;       // that it or the one in force names: trials expect them
   std::vector<RolloutNode> nodes;      // ascending by name

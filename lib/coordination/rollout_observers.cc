@@ -1,7 +1,7 @@
 // Names what figures of a rollout are of, and says whether two of them may be compared.
 //
 // The idea: a hit ratio depends on the nodes, on the jobs that read and on the memory. All of that
-// is put into a short text, the observers: a digest of the nodes' names, one of their lives, one of
+// is put into a short text, the observers: a digest of the nodes' names, one of their runs, one of
 // the jobs, and the bytes. The state of the rollout keeps it beside each figure. Figures are
 // comparable if their observers are alike. Memory that differs by a 64th or less counts as the
 // same, because it is divided again all the time.
@@ -39,8 +39,8 @@ std::string ReadBy(const ReadingStream& stream) {
   return stream.name + '@' + stream.manifest;
 }
 
-// Of the streams that a forecast is of, each life of a job for itself; empty: there is none, or
-// ranks of some are still to come.
+// Of the streams that a forecast is of, each generation of a job for itself; empty: there is none,
+// or ranks of some are still to come.
 std::string DigestOfForecast(const RolloutInputs& inputs) {
   if (std::ranges::any_of(inputs.streams, &ReadingStream::gathering)) return {};
   std::set<StreamId> ids;
@@ -78,16 +78,16 @@ bool IsSameMemory(ByteCount one, ByteCount other) {
 
 Observers ObserversOf(const RolloutInputs& inputs) {
   std::string nodes;
-  std::string lives;
+  std::string incarnations;
   std::set<std::string> jobs;
   for (const RolloutNode& node : inputs.nodes) {
     nodes += node.name + ' ';
-    lives += fmt::format("{}/{}/{} ", node.name, node.member, node.incarnation);
+    incarnations += fmt::format("{}/{}/{} ", node.name, node.member, node.incarnation);
   }
   for (const ReadingStream& stream : inputs.streams)
     jobs.insert(ReadBy(stream));
   return {.nodes = DigestOf(nodes),
-          .lives = DigestOf(lives),
+          .incarnations = DigestOf(incarnations),
           .jobs = DigestOf(jobs),
           .memory = inputs.memory};
 }
@@ -108,7 +108,7 @@ Observers ForecastObserversOf(const RolloutInputs& inputs) {
 }
 
 std::string TextOf(const Observers& observers) {
-  return fmt::format("{}-{}-{}-{:x}", observers.nodes, observers.lives, observers.jobs,
+  return fmt::format("{}-{}-{}-{:x}", observers.nodes, observers.incarnations, observers.jobs,
                      observers.memory);
 }
 
@@ -120,7 +120,7 @@ Observers ObserversIn(std::string_view text) {
   };
   Observers observers;
   observers.nodes = next();
-  observers.lives = next();
+  observers.incarnations = next();
   observers.jobs = next();
   std::from_chars(text.data(), text.data() + text.size(), observers.memory, 16);
   return observers;
@@ -132,7 +132,7 @@ bool AreAlike(const Observers& one, const Observers& other) {
 }
 
 bool HoldAlike(const Observers& one, const Observers& other) {
-  return one.lives == other.lives && IsSameMemory(one.memory, other.memory);
+  return one.incarnations == other.incarnations && IsSameMemory(one.memory, other.memory);
 }
 
 bool IsPredictedForNow(const RolloutState& state, const RolloutInputs& inputs) {

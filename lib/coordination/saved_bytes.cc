@@ -121,8 +121,8 @@ double HitRatio(double inverse_jobs, double share) {
                  HitRatioAt(inverse, column + 1));
 }
 
-std::vector<Worth> WorthOf(const DatasetReads& reads, ByteCount dataset_bytes,
-                           Retention retention) {
+std::vector<MarginalBenefit> MarginalBenefitOf(const DatasetReads& reads, ByteCount dataset_bytes,
+                                               Retention retention) {
   if (reads.empty() || dataset_bytes == 0) return {};
   if (retention == Retention::kNone) return {{.until = dataset_bytes, .slope = 0}};
   const Rates rates = SumOf(reads, retention);
@@ -130,20 +130,20 @@ std::vector<Worth> WorthOf(const DatasetReads& reads, ByteCount dataset_bytes,
   // is worth anything: then as much as pinned bytes.
   const double inverse = rates.InverseJobs();
   const auto size = static_cast<double>(dataset_bytes);
-  std::vector<Worth> worth;
+  std::vector<MarginalBenefit> benefit;
   for (std::size_t column = 1; column < kColumns; ++column) {
     const double more = kShares[column] - kShares[column - 1];
     const double hits = HitRatio(inverse, kShares[column]) - HitRatio(inverse, kShares[column - 1]);
-    worth.push_back({.until = static_cast<ByteCount>(std::llround(kShares[column] * size)),
-                     .slope = (rates.planned * hits / more + rates.unplanned) / size});
+    benefit.push_back({.until = static_cast<ByteCount>(std::llround(kShares[column] * size)),
+                       .slope = (rates.planned * hits / more + rates.unplanned) / size});
   }
-  return worth;
+  return benefit;
 }
 
-double SavedBy(std::span<const Worth> worth, ByteCount capacity) {
+double SavedBy(std::span<const MarginalBenefit> benefit, ByteCount capacity) {
   double saved = 0;
   ByteCount from = 0;
-  for (const auto& [until, slope] : worth) {
+  for (const auto& [until, slope] : benefit) {
     if (capacity <= from) break;
     saved += slope * static_cast<double>(std::min(capacity, until) - from);
     from = until;
@@ -151,15 +151,15 @@ double SavedBy(std::span<const Worth> worth, ByteCount capacity) {
   return saved;
 }
 
-double NextSlope(std::span<const Worth> worth, ByteCount capacity) {
-  for (const auto& [until, slope] : worth) {
+double NextSlope(std::span<const MarginalBenefit> benefit, ByteCount capacity) {
+  for (const auto& [until, slope] : benefit) {
     if (capacity < until) return slope;
   }
   return 0;
 }
 
-double LastSlope(std::span<const Worth> worth, ByteCount capacity) {
-  for (const auto& [until, slope] : worth) {
+double LastSlope(std::span<const MarginalBenefit> benefit, ByteCount capacity) {
+  for (const auto& [until, slope] : benefit) {
     if (capacity <= until) return slope;
   }
   return 0;

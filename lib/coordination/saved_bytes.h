@@ -43,20 +43,21 @@ bool IsMeasured(const DatasetReads& reads);  // of some job
 double HitRatio(double inverse_jobs, double share);
 
 // More capacity up to `until` saves `slope` a byte: bytes a second, per byte.
-struct Worth {
+struct MarginalBenefit {
   ByteCount until = 0;
   double slope = 0;
-  friend bool operator==(const Worth&, const Worth&) = default;
+  friend bool operator==(const MarginalBenefit&, const MarginalBenefit&) = default;
 };
 
 // Ascending by `until`, the last of which is the dataset's size; slopes descend. Empty: memory
 // saves nothing, as nobody reads the dataset, or it keeps nothing.
-std::vector<Worth> WorthOf(const DatasetReads& reads, ByteCount dataset_bytes, Retention retention);
+std::vector<MarginalBenefit> MarginalBenefitOf(const DatasetReads& reads, ByteCount dataset_bytes,
+                                               Retention retention);
 
 // Bytes a second that the capacity saves.
-double SavedBy(std::span<const Worth> worth, ByteCount capacity);
+double SavedBy(std::span<const MarginalBenefit> benefit, ByteCount capacity);
 // Of the next byte beyond the capacity, and of the last one before it.
-double NextSlope(std::span<const Worth> worth, ByteCount capacity);
-double LastSlope(std::span<const Worth> worth, ByteCount capacity);
+double NextSlope(std::span<const MarginalBenefit> benefit, ByteCount capacity);
+double LastSlope(std::span<const MarginalBenefit> benefit, ByteCount capacity);
 
 }  // namespace optcache::coordination

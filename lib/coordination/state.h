@@ -17,7 +17,7 @@
 
 namespace optcache::coordination {
 
-using MemberId = std::uint32_t;       // of one life of one node; never given twice; 0: none
+using MemberId = std::uint32_t;       // of one run of one node; never given twice; 0: none
 using DatasetKey = std::uint64_t;     // dataset::KeyOf
 using RequestNumber = std::uint64_t;  // of a request for inventories; 0: none
 
@@ -323,10 +323,10 @@ struct StreamState {
   // Passes are taken to end at this position: all ranks have said so, or ended there twice. 0: with
   // the order.
   Position stops_at = 0;
-  // Greater than that of an earlier life of the stream, whose processes were started again. 0.0:
-  // the coordinator first heard of the stream in its first 30 seconds, and knows of no earlier
-  // life.
-  Version life;
+  // Greater than that of an earlier generation of the stream, whose processes were started again.
+  // 0.0: the coordinator first heard of the stream in its first 30 seconds, and knows of no earlier
+  // generation.
+  Version generation;
   friend bool operator==(const StreamState&, const StreamState&) = default;
 };
 

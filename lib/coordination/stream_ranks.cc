@@ -53,7 +53,7 @@ void StreamRanks::Count(const RankEntry& entry, std::uint64_t times) {
   if (lost) totals_.lost += times;
   if (report.ended) totals_.ended += times;
   if (lost || report.ended) totals_.idle += times;
-  if (report.recipe.known && report.order_known) totals_.foretold += times;
+  if (report.recipe.known && report.order_known) totals_.predicted += times;
   if (report.started && !report.order_known) totals_.astray += times;
   if (!report.traces.empty()) totals_.with_traces += times;
   if (report.started && !lost) {

@@ -23,7 +23,7 @@ struct RankTotals {
   std::uint64_t lost = 0;
   std::uint64_t ended = 0;
   std::uint64_t idle = 0;         // lost or ended
-  std::uint64_t foretold = 0;     // have a recipe and read by it
+  std::uint64_t predicted = 0;    // have a recipe and read by it
   std::uint64_t astray = 0;       // have begun, and read something else than they said
   std::uint64_t with_traces = 0;  // name lists
   std::uint64_t reading = 0;      // have begun and are not lost

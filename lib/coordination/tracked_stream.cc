@@ -1,4 +1,4 @@
-// Follows one life of a stream through its ranks' reports.
+// Follows one generation of a stream through its ranks' reports.
 //
 // Each report of a rank goes through Observe, in this order: is it believed at all (the rank may
 // have ended, or read through another node), does its recipe agree, which epoch is its pass, did
@@ -55,8 +55,12 @@ std::string OrderDifference(const Recipe& one, const Recipe& other) {
 
 }  // namespace
 
-TrackedStream::TrackedStream(const StreamReport& first, Version life, MonotonicTime now)
-    : id_(first.id), name_(first.name), incarnation_(first.incarnation), life_(life), heard_(now) {}
+TrackedStream::TrackedStream(const StreamReport& first, Version generation, MonotonicTime now)
+    : id_(first.id),
+      name_(first.name),
+      incarnation_(first.incarnation),
+      generation_(generation),
+      heard_(now) {}
 
 bool TrackedStream::BeginsAnew(const RankReport& report) const {
   const RankEntry* const known = ranks_.Find(report.rank);
@@ -298,7 +302,7 @@ PassNumber TrackedStream::LowestPass() const {
 
 Recipe TrackedStream::recipe() const {
   Recipe recipe = recipe_;
-  recipe.known = conflict_.empty() && ranks_.totals().foretold == ranks_.size();
+  recipe.known = conflict_.empty() && ranks_.totals().predicted == ranks_.size();
   return recipe;
 }
 
@@ -315,7 +319,7 @@ StreamState TrackedStream::State() const {
                     .first_epoch = first_epoch_,
                     .epoch_step = epoch_step_,
                     .stops_at = StopsAt(),
-                    .life = life_};
+                    .generation = generation_};
   state.node_of_rank.resize(recipe_.world);
   for (const auto& [number, rank] : ranks_.entries()) {
     state.node_of_rank[number] = paused ? rank.last_member : rank.member;

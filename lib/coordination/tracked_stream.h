@@ -1,7 +1,8 @@
 #pragma once
 
-// What the coordinator knows of one life of a stream from its ranks' reports, and what it makes of
-// it: whether all ranks are there, which epoch each pass is, how far and how fast the stream is.
+// What the coordinator knows of one generation of a stream from its ranks' reports, and what it
+// makes of it: whether all ranks are there, which epoch each pass is, how far and how fast the
+// stream is.
 
 #include <array>
 #include <optional>
@@ -13,26 +14,26 @@
 #include "coordination/state.h"
 #include "coordination/stream_ranks.h"
 #include "coordination/stream_recipe.h"
-#include "coordination/trace_book.h"
+#include "coordination/trace_registry.h"
 
 namespace optcache::coordination {
 
 // A value; time is an argument.
 class TrackedStream {
  public:
-  // `life`: StreamState::life.
-  TrackedStream(const StreamReport& first, Version life, MonotonicTime now);
+  // `generation`: StreamState::generation.
+  TrackedStream(const StreamReport& first, Version generation, MonotonicTime now);
 
   StreamId id() const { return id_; }
   const std::string& name() const { return name_; }
   std::uint32_t incarnation() const { return incarnation_; }
-  Version life() const { return life_; }
+  Version generation() const { return generation_; }
   std::uint32_t world() const { return recipe_.world; }
   // When a rank was last heard of.
   MonotonicTime heard() const { return heard_; }
 
   // Is this a rank that was farther before, or of another world? Then its process has been started
-  // again, and reads in the stream's next life.
+  // again, and reads in the stream's next generation.
   bool BeginsAnew(const RankReport& report) const;
   // Has a rank that reads through that member named this list (RankReport::traces)?
   bool NamedBy(MemberId member, std::string_view digest) const;
@@ -55,7 +56,7 @@ class TrackedStream {
   void NotePlanned(const Cut& next);
   // In that pass, or in a later one?
   bool IsPlannedIn(PassNumber pass) const { return planned_ && planned_->pass >= pass; }
-  // It takes the place of the life before, for which nodes have counted what was read by now.
+  // It takes the place of the generation before, for which nodes have counted what was read by now.
   void TakeOver() { first_counted_ = frontier_.pass + 1; }
   // Ranks heard before `lost_before` read through no node, nor do those of members that have gone.
   void LoseRanks(MonotonicTime lost_before);
@@ -117,7 +118,7 @@ class TrackedStream {
   StreamId id_;
   std::string name_;
   std::uint32_t incarnation_;
-  Version life_;
+  Version generation_;
   Recipe recipe_;  // of the rank that was heard first
   Rank recipe_rank_ = 0;
   Position whole_length_ = 0;  // of a pass that is read to its end
@@ -133,7 +134,7 @@ class TrackedStream {
   std::optional<Cut> planned_;  // the farthest place at which a node had a plan
   Cut frontier_;
   std::set<PassNumber> cut_short_;  // of the latest passes, those that ended before their end
-  PassNumber first_counted_ = 0;    // earlier ones were counted in part for another life
+  PassNumber first_counted_ = 0;    // earlier ones were counted in part for another generation
   PassNumber first_pass_ = 0;
   std::uint64_t first_epoch_ = 0;
   std::uint32_t epoch_step_ = 1;

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 using std::chrono::sys_days;
 using std::chrono::sys_seconds;
 
-std::string ToSeconds(sys_seconds time) {
+std::string ToWholeSeconds(sys_seconds time) {
   const auto day = std::chrono::floor<days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
@@ -83,7 +83,7 @@ class Reader {
 }  // namespace
 
 std::string FormatTime(double unix_seconds) {
-  return ToSeconds(sys_seconds(seconds(std::llround(std::floor(unix_seconds))))) + "Z";
+  return ToWholeSeconds(sys_seconds(seconds(std::llround(std::floor(unix_seconds))))) + "Z";
 }
 
 std::string FormatMicroTime(double unix_seconds) {
@@ -95,7 +95,7 @@ std::string FormatMicroTime(double unix_seconds) {
     part += kMicros;
     --whole;
   }
-  return fmt::format("{}.{:06}Z", ToSeconds(sys_seconds(seconds(whole))), part);
+  return fmt::format("{}.{:06}Z", ToWholeSeconds(sys_seconds(seconds(whole))), part);
 }
 
 std::optional<double> ParseTime(std::string_view text) {

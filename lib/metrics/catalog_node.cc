@@ -159,7 +159,7 @@ constexpr auto kNodeMetrics = std::to_array<Metric>({
     {.name = "optcache_cache_private_bytes",
      .kind = MetricKind::kGauge,
      .labels = "dataset",
-     .help = "Payload bytes of private copies, held for one namespace each, within "
+     .help = "Payload bytes of private entries, held for one namespace each, within "
              "optcache_cache_bytes"},
     {.name = "optcache_cache_overhead_bytes",
      .kind = MetricKind::kGauge,
@@ -172,7 +172,7 @@ constexpr auto kNodeMetrics = std::to_array<Metric>({
      .kind = MetricKind::kGauge,
      .labels = "dataset",
      .help = "Bytes fetched from other nodes on their way to a sidecar"},
-    {.name = "optcache_outbox_bytes",
+    {.name = "optcache_push_queue_bytes",
      .kind = MetricKind::kGauge,
      .labels = "dataset",
      .help = "Bytes waiting to be pushed to the node of their next reader"},

@@ -251,16 +251,14 @@ constexpr auto kSidecarMetrics = std::to_array<Metric>({
      .kind = MetricKind::kGauge,
      .labels = "store",
      .help = "Reads of the store that are not finished, retries included"},
-    {.name = "optcache_store_reads_running",
+    {.name = "optcache_store_queue_reads",
      .kind = MetricKind::kGauge,
-     .help = "Store reads that the sidecar has begun"},
-    {.name = "optcache_store_reads_waiting",
-     .kind = MetricKind::kGauge,
-     .help = "Store reads that wait for a place"},
-    {.name = "optcache_store_reads_parked",
-     .kind = MetricKind::kGauge,
-     .help = "Store reads that wait until the store may be asked again, or are silent (no byte has "
-             "come from the store for 3 s while others wait), and take no place meanwhile"},
+     .labels = "state",
+     .help = "Store reads in the sidecar's own queue: `running` ones have begun, `waiting` ones "
+             "wait for a "
+             "place, `parked` ones take no place: they wait until the store may be asked again, or "
+             "no byte has "
+             "come from the store for 3 s while others wait"},
     {.name = "optcache_store_bandwidth_bytes",
      .kind = MetricKind::kGauge,
      .labels = "dataset",
@@ -274,14 +272,12 @@ constexpr auto kSidecarMetrics = std::to_array<Metric>({
      .kind = MetricKind::kGauge,
      .labels = "dataset",
      .help = "Reads that wait though there are places, as others are due before them"},
-    {.name = "optcache_store_waiting_reads",
+    {.name = "optcache_store_client_requests",
      .kind = MetricKind::kGauge,
-     .labels = "store",
-     .help = "Reads that wait inside the store's client"},
-    {.name = "optcache_store_running_reads",
-     .kind = MetricKind::kGauge,
-     .labels = "store",
-     .help = "Requests that are on the wire"},
+     .labels = "store, state",
+     .help = "Requests inside the client of a store: `running` ones are on the wire, `waiting` "
+             "ones are not "
+             "yet. Folders have `waiting` alone"},
     {.name = "optcache_channel_clients",
      .kind = MetricKind::kGauge,
      .help = "Connections of training processes"},

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a plan foretells of one node: of the reads that its ranks make, and of the moves that begin
+// What a plan predicts of one node: of the reads that its ranks make, and of the moves that begin
 // there.
 
 #include <cstdint>

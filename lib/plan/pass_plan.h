@@ -34,7 +34,7 @@ struct PassKey {
   friend bool operator==(const PassKey&, const PassKey&) = default;
 };
 
-// What a plan foretells. A read is exactly one of: local hit, peer hit, store read.
+// What a plan predicts. A read is exactly one of: local hit, peer hit, store read.
 struct PlanStats {
   std::uint64_t accesses = 0;
   std::uint64_t local_hits = 0;

@@ -65,9 +65,9 @@ class ReaderCursor {
 
 // Fetches what a loop over an order will need a few reads on: entries by sample lie all over
 // memory.
-class Prefetcher {
+class LinePrefetcher {
  public:
-  explicit Prefetcher(std::span<const SampleId> order) : order_(order) {}
+  explicit LinePrefetcher(std::span<const SampleId> order) : order_(order) {}
 
   template <typename Entry>
   void Ahead(std::size_t i, const std::vector<Entry>& by_sample) const {
@@ -155,7 +155,7 @@ std::uint64_t SlotPlanner::LoadNextReaders() {
 
   std::uint64_t repeats = 0;
   ByteCount remaining = 0;
-  const Prefetcher prefetch(pass_.next);
+  const LinePrefetcher prefetch(pass_.next);
   ReaderCursor readers(pass_.node_of_rank, pass_.next.size());
   for (std::size_t p = pass_.next.size(); p-- > 0 && !options_.stop.At(p);) {
     prefetch.Behind(p, next_reader_);
@@ -181,7 +181,7 @@ void SlotPlanner::LoadSteps(const Holders& holders, Irregular& irregular) {
   steps_.Resize(count);
   seen_ = BitVector(options_.sizes.count());
   std::uint64_t repeats = 0;
-  const Prefetcher prefetch(pass_.current);
+  const LinePrefetcher prefetch(pass_.current);
   ReaderCursor readers(pass_.node_of_rank, pass_.begin);
   for (std::size_t i = 0; i < count && !options_.stop.At(i); ++i) {
     prefetch.Ahead(pass_.begin + i, holders);
@@ -426,7 +426,7 @@ std::shared_ptr<const PassPlan> SlotPlanner::Commit(Holders& holders) {
                            .pass_length = pass_.current.size()},
                           {pass_.node_of_rank.begin(), pass_.node_of_rank.end()},
                           options_.capacities.size());
-  const Prefetcher prefetch(pass_.current);
+  const LinePrefetcher prefetch(pass_.current);
   ReaderCursor readers(pass_.node_of_rank, pass_.begin);
   for (std::size_t i = 0; i < steps_.size() && !options_.stop.At(i); ++i) {
     prefetch.Ahead(pass_.begin + i, holders);

@@ -283,8 +283,8 @@ void FileStore::Shutdown() {
 
 void FileStore::VisitCounters(const CounterVisitor& visit) const {
   const MutexLock lock(mutex_);
-  visit(MetricKind::kGauge, "optcache_store_waiting_reads", {{"store", name_}},
-        static_cast<double>(waiting_.size()));
+  visit(MetricKind::kGauge, "optcache_store_client_requests",
+        {{"store", name_}, {"state", "waiting"}}, static_cast<double>(waiting_.size()));
 }
 
 }  // namespace optcache::storage

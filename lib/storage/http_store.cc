@@ -172,10 +172,10 @@ void HttpStore::Shutdown() {
 
 void HttpStore::VisitCounters(const CounterVisitor& visit) const {
   const internal::TransferCounts counts = client_->counts();
-  visit(MetricKind::kGauge, "optcache_store_waiting_reads", {{"store", name()}},
-        static_cast<double>(counts.waiting));
-  visit(MetricKind::kGauge, "optcache_store_running_reads", {{"store", name()}},
-        static_cast<double>(counts.running));
+  visit(MetricKind::kGauge, "optcache_store_client_requests",
+        {{"store", name()}, {"state", "waiting"}}, static_cast<double>(counts.waiting));
+  visit(MetricKind::kGauge, "optcache_store_client_requests",
+        {{"store", name()}, {"state", "running"}}, static_cast<double>(counts.running));
 }
 
 }  // namespace optcache::storage

@@ -167,18 +167,18 @@ void ReadContent(Fields& spec, CachePlanSpec& plan) {
 }  // namespace
 
 Result<CachePlanSpec> ParseCachePlanSpec(const kube::Json& object) {
-  Faults faults;
-  Fields spec(kube::Find(object, "/spec"), "spec", faults);
+  ValidationErrors validation_errors;
+  Fields spec(kube::Find(object, "/spec"), "spec", validation_errors);
   CachePlanSpec plan;
   // It becomes the value of a label, and part of the names of revisions.
   if (kube::KeyOf(object).name.size() > kMaxPlanName)
-    faults.Add("metadata.name", "longer than 63 characters");
+    validation_errors.Add("metadata.name", "longer than 63 characters");
   spec.Need("dataset", kMaxPlanName, plan.dataset);
   ReadContent(spec, plan);
   ReadRollout(spec.In("rollout"), plan.rollout);
   ReadGoal(spec, plan);
   spec.Read("revisionHistoryLimit", 0, kMaxHistory, plan.revision_history);
-  RETURN_IF_ERROR(faults.status());
+  RETURN_IF_ERROR(validation_errors.status());
   return plan;
 }
 
@@ -200,11 +200,11 @@ kube::Json RevisionContent(const CachePlanSpec& spec) {
 }
 
 Result<CachePlanSpec> ParseRevisionContent(const kube::Json& content) {
-  Faults faults;
-  Fields spec(content, "spec", faults);
+  ValidationErrors validation_errors;
+  Fields spec(content, "spec", validation_errors);
   CachePlanSpec plan;
   ReadContent(spec, plan);
-  RETURN_IF_ERROR(faults.status());
+  RETURN_IF_ERROR(validation_errors.status());
   return plan;
 }
 

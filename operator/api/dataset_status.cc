@@ -68,8 +68,8 @@ DatasetStatus ParseDatasetStatus(const kube::Json& object) {
   if (const kube::Json& capacity = kube::Find(json, "/capacity"); capacity.is_object()) {
     status.capacity = {.granted = CountAt(capacity, "/granted"),
                        .on_disk = CountAt(capacity, "/onDisk"),
-                       .floor = CountAt(capacity, "/floor"),
-                       .ceiling = CountAt(capacity, "/ceiling"),
+                       .guaranteed = CountAt(capacity, "/guaranteed"),
+                       .maximum = CountAt(capacity, "/maximum"),
                        .read_rate = CountAt(capacity, "/readBytesPerSecond"),
                        .saved_rate = CountAt(capacity, "/savedBytesPerSecond")};
   }
@@ -105,8 +105,8 @@ kube::Json ToJson(const DatasetStatus& status) {
     json["predictedHitRatio"] = fmt::format("{:.3f}", *status.predicted_hit_ratio);
   if (status.capacity) {
     json["capacity"] = {{"granted", status.capacity->granted},
-                        {"floor", status.capacity->floor},
-                        {"ceiling", status.capacity->ceiling},
+                        {"guaranteed", status.capacity->guaranteed},
+                        {"maximum", status.capacity->maximum},
                         {"readBytesPerSecond", status.capacity->read_rate},
                         {"savedBytesPerSecond", status.capacity->saved_rate}};
     if (status.capacity->on_disk > 0) json["capacity"]["onDisk"] = status.capacity->on_disk;

@@ -26,8 +26,8 @@ struct NodeBytes {
 struct CapacityStatus {
   ByteCount granted = 0;
   ByteCount on_disk = 0;  // of that
-  ByteCount floor = 0;
-  ByteCount ceiling = 0;
+  ByteCount guaranteed = 0;
+  ByteCount maximum = 0;
   std::uint64_t read_rate = 0;   // bytes a second, three digits; 0: nobody reads, or not known
   std::uint64_t saved_rate = 0;  // of those the source need not deliver
   friend bool operator==(const CapacityStatus&, const CapacityStatus&) = default;

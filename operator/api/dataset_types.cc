@@ -201,7 +201,7 @@ void ReadCache(Fields fields, DatasetSpec& dataset) {
   dataset.on_disk = ReadTiers(fields);
   if (!dataset.min_capacity) return;
   const Capacity& least = *dataset.min_capacity;
-  // A quantity and a share can be compared once the Dataset's size is known: FloorOf.
+  // A quantity and a share can be compared once the Dataset's size is known: GuaranteedOf.
   const bool above = (least.share > 0) == (dataset.capacity.share > 0) &&
                      (least.share > dataset.capacity.share || least.bytes > dataset.capacity.bytes);
   if (above) fields.Fault("minCapacity", "is above capacity: at most that");
@@ -249,7 +249,7 @@ ByteCount Capacity::Of(ByteCount dataset_bytes) const {
   return static_cast<ByteCount>(wanted);
 }
 
-ByteCount DatasetSpec::FloorOf(ByteCount dataset_bytes) const {
+ByteCount DatasetSpec::GuaranteedOf(ByteCount dataset_bytes) const {
   if (!min_capacity) return 0;
   return std::min(min_capacity->Of(dataset_bytes), capacity.Of(dataset_bytes));
 }
@@ -289,8 +289,8 @@ std::string_view VerifyName(Verify verify) {
 }
 
 Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
-  Faults faults;
-  Fields spec(kube::Find(object, "/spec"), "spec", faults);
+  ValidationErrors validation_errors;
+  Fields spec(kube::Find(object, "/spec"), "spec", validation_errors);
   DatasetSpec dataset;
   dataset.source = ReadSource(spec.In("source"), spec);
   dataset.patience_seconds = ReadSpan(spec.In("source"), "patience", dataset::ParsePatience);
@@ -309,7 +309,7 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   if (!has_files && dataset.order == Order::kImageFolder) {
     spec.Fault("order", "ImageFolder numbers files in class folders, and this format has none");
   }
-  RETURN_IF_ERROR(faults.status());
+  RETURN_IF_ERROR(validation_errors.status());
   return dataset;
 }
 

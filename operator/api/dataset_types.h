@@ -96,7 +96,7 @@ struct DatasetSpec {
 
   // Bytes that it keeps whatever else is read, of a Dataset of this many: never more than its
   // capacity.
-  ByteCount FloorOf(ByteCount dataset_bytes) const;
+  ByteCount GuaranteedOf(ByteCount dataset_bytes) const;
 };
 
 // kInvalidArgument lists every fault with its field: "spec.source: needs exactly one of s3, http

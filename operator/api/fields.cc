@@ -11,21 +11,23 @@ std::string AtMost(std::size_t given, std::size_t allowed, std::string_view what
 
 }  // namespace
 
-void Faults::Add(const std::string& path, const std::string& what) {
-  if (faults_.size() < kMaxFaults) faults_.push_back(path + ": " + what);
+void ValidationErrors::Add(const std::string& path, const std::string& what) {
+  if (validation_errors_.size() < kMaxErrors) validation_errors_.push_back(path + ": " + what);
 }
 
-Status Faults::status() const {
-  if (faults_.empty()) return OkStatus();
+Status ValidationErrors::status() const {
+  if (validation_errors_.empty()) return OkStatus();
   std::string all;
-  for (const std::string& fault : faults_)
+  for (const std::string& fault : validation_errors_)
     all += (all.empty() ? "" : "; ") + fault;
   return {Code::kInvalidArgument, all};
 }
 
-Fields::Fields(const kube::Json& object, std::string path, Faults& faults)
-    : object_(object.is_object() ? object : kNothing), path_(std::move(path)), faults_(faults) {
-  if (!object.is_object() && !object.is_null()) faults_.Add(path_, "not an object");
+Fields::Fields(const kube::Json& object, std::string path, ValidationErrors& validation_errors)
+    : object_(object.is_object() ? object : kNothing),
+      path_(std::move(path)),
+      validation_errors_(validation_errors) {
+  if (!object.is_object() && !object.is_null()) validation_errors_.Add(path_, "not an object");
 }
 
 const kube::Json* Fields::Value(const char* name) const {
@@ -40,7 +42,7 @@ bool Fields::Has(const char* name) const {
 
 Fields Fields::In(const char* name) const {
   const kube::Json* const value = Value(name);
-  return {value == nullptr ? kNothing : *value, PathOf(name), faults_};
+  return {value == nullptr ? kNothing : *value, PathOf(name), validation_errors_};
 }
 
 bool Fields::Text(std::string_view name, const kube::Json& value, std::size_t max_bytes,

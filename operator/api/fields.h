@@ -18,30 +18,32 @@
 
 namespace optcache::api {
 
-// The faults of one object; those beyond kMaxFaults are not kept.
-class Faults {
+// The errors of one object; those beyond kMaxErrors are not kept.
+class ValidationErrors {
  public:
-  static constexpr std::size_t kMaxFaults = 8;
+  static constexpr std::size_t kMaxErrors = 8;
 
   void Add(const std::string& path, const std::string& what);
-  bool empty() const { return faults_.empty(); }
+  bool empty() const { return validation_errors_.empty(); }
   // kInvalidArgument with all of them, or Ok.
   Status status() const;
 
  private:
-  std::vector<std::string> faults_;
+  std::vector<std::string> validation_errors_;
 };
 
 // One JSON object at `path`. Missing fields and nulls keep the value that `out` has. Borrows its
 // arguments.
 class Fields {
  public:
-  Fields(const kube::Json& object, std::string path, Faults& faults);
+  Fields(const kube::Json& object, std::string path, ValidationErrors& validation_errors);
 
   bool Has(const char* name) const;
   Fields In(const char* name) const;
   std::string PathOf(std::string_view name) const { return path_ + "." + std::string(name); }
-  void Fault(std::string_view name, const std::string& what) { faults_.Add(PathOf(name), what); }
+  void Fault(std::string_view name, const std::string& what) {
+    validation_errors_.Add(PathOf(name), what);
+  }
 
   void Read(const char* name, std::size_t max_bytes, std::string& out);
   void Read(const char* name, bool& out);
@@ -75,7 +77,7 @@ class Fields {
     const kube::Json* const items = Array(name, max_items);
     if (items == nullptr) return;
     for (std::size_t i = 0; i < items->size(); ++i)
-      read(Fields((*items)[i], PathOf(name) + "[" + std::to_string(i) + "]", faults_));
+      read(Fields((*items)[i], PathOf(name) + "[" + std::to_string(i) + "]", validation_errors_));
   }
 
  private:
@@ -88,7 +90,7 @@ class Fields {
 
   const kube::Json& object_;
   std::string path_;
-  Faults& faults_;
+  ValidationErrors& validation_errors_;
 };
 
 }  // namespace optcache::api

@@ -27,14 +27,14 @@ std::uint64_t AmountAt(const kube::Json& object, std::string_view pointer) {
 }  // namespace
 
 Result<WarmupSpec> ParseWarmupSpec(const kube::Json& object) {
-  Faults faults;
+  ValidationErrors validation_errors;
   WarmupSpec spec;
   if (kube::KeyOf(object).name.size() > kMaxWarmupName) {
-    faults.Add(
+    validation_errors.Add(
         "metadata.name",
         fmt::format("at most {} characters, as it becomes the value of a label", kMaxWarmupName));
   }
-  Fields fields(kube::Find(object, "/spec"), "spec", faults);
+  Fields fields(kube::Find(object, "/spec"), "spec", validation_errors);
   fields.Need("dataset", kMaxWarmupName, spec.dataset);
   std::string bandwidth;
   fields.ReadIntOrText("bandwidth", kMaxQuantityText, bandwidth);
@@ -56,7 +56,7 @@ Result<WarmupSpec> ParseWarmupSpec(const kube::Json& object) {
   fields.Read("when", std::span<const std::pair<std::string_view, WarmupWhen>>(kWhens), spec.when);
   if (spec.when == WarmupWhen::kOnIndexed && spec.ttl_seconds)
     fields.Fault("ttlSecondsAfterFinished", "not with when OnIndexed, which does not end");
-  RETURN_IF_ERROR(faults.status());
+  RETURN_IF_ERROR(validation_errors.status());
   return spec;
 }
 

@@ -149,7 +149,7 @@ Status Operator::Listen() {
                         });
                       }));
   ASSIGN_OR_RETURN(pages_server_,
-                   net::ListenHttp(loop_, options_.pages_address, {.label = "pages"},
+                   net::ListenHttp(loop_, options_.metrics_address, {.label = "pages"},
                                    net::Serve({.metrics = [this] { return page_.Render(); },
                                                .ready = [this] { return Ready(); }})));
   return OkStatus();

@@ -27,7 +27,7 @@ struct OperatorOptions {
   ProxyOptions proxy;
   std::string webhook_address = "*:9443";
   std::string control_address = "*:8443";
-  std::string pages_address = "*:8080";
+  std::string metrics_address = "*:8080";
   // On which other replicas are reached for control; that of control_address.
   std::uint16_t control_port = 8443;
   authority::AuthoritySettings authority;  // its names are those above

@@ -59,8 +59,8 @@ std::vector<std::string> WarningsOf(const DatasetFacts& facts, const Loan& loan)
 
 // For a pod of another namespace the Dataset says where the samples are, and no more: the pod says
 // what of its namespace goes there.
-std::expected<ChosenDataset, Refusal> ChooseAsGuest(const DatasetFacts& facts, const Loan& loan,
-                                                    std::string_view name_space) {
+std::expected<ChosenDataset, Refusal> ChooseAsBorrower(const DatasetFacts& facts, const Loan& loan,
+                                                       std::string_view name_space) {
   const std::string name = facts.QualifiedName();
   if (std::ranges::find(facts.access, name_space) == facts.access.end()) {
     return RefuseChoice(
@@ -95,10 +95,10 @@ std::expected<ChosenDataset, Refusal> Choose(const DatasetFacts& facts,
                     facts.QualifiedName()));
   }
   const auto loan = request.loans.find(facts.QualifiedName());
-  auto chosen =
-      facts.name_space == name_space
-          ? ChooseOwn(facts)
-          : ChooseAsGuest(facts, loan == request.loans.end() ? Loan{} : loan->second, name_space);
+  auto chosen = facts.name_space == name_space
+                    ? ChooseOwn(facts)
+                    : ChooseAsBorrower(facts, loan == request.loans.end() ? Loan{} : loan->second,
+                                       name_space);
   if (chosen && facts.url.empty() && chosen->claim.empty()) {
     return RefuseChoice(Reason::kUnreadableSource,
                         fmt::format("this version of optcache cannot read the source of Dataset {}",

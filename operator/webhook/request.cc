@@ -2,7 +2,7 @@
 //
 // `Read` calls a reader if its annotation is there; the first fault ends all, with the annotation,
 // the text and what is allowed. Datasets are read first, since loans and keys name them. Loans and
-// settings of the endpoint that would have no effect are faults, too: they were meant to have one.
+// settings of the endpoint that would have no effect are errors, too: they were meant to have one.
 
 #include "operator/webhook/request.h"
 

@@ -81,7 +81,7 @@ Json ArgumentsOf(const SidecarPlan& plan, const InjectionSettings& settings) {
   };
   add("--name", "$(POD_NAMESPACE)/$(POD_NAME)");
   add("--socket", kSocket);
-  add("--http", plan.host_network ? "127.0.0.1:0" : fmt::format("*:{}", kPagesPort));
+  add("--metrics-address", plan.host_network ? "127.0.0.1:0" : fmt::format("*:{}", kPagesPort));
   add("--arena", plan.request.arena);
   if (!plan.request.computed.empty()) add("--computed", plan.request.computed);
   if (!plan.request.headspace.empty()) add("--headspace", plan.request.headspace);

@@ -13,7 +13,8 @@ Feeder::Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& op
       fetcher_(ports.node, ports.store, alarms, options.fetch, [this] { WorkLater(); }),
       readers_(ports.node, ports.orders, alarms, options.readers, [this] { WorkLater(); }),
       desk_(readers_, memory_, fetcher_, ports.clients, alarms),
-      stager_(readers_, memory_, fetcher_, [this](HeldSample& sample) { desk_.OnEnded(sample); }),
+      prefetcher_(readers_, memory_, fetcher_,
+                  [this](HeldSample& sample) { desk_.OnEnded(sample); }),
       stores_(ports.node, ports.store, alarms),
       rates_(ports.node, ports.store, alarms),
       savings_(ports.node, [this] { return desk_.SavedOfAll(); }, alarms) {
@@ -31,14 +32,14 @@ void Feeder::WorkLater() {
 void Feeder::Work() {
   work_due_ = false;
   desk_.Admit();
-  if (!staging_waits_ && stager_.Fill()) {
+  if (!staging_waits_ && prefetcher_.Fill()) {
     staging_waits_ = true;
     alarms_.After(kGoOnIn, [this] {
       staging_waits_ = false;
       WorkLater();
     });
   }
-  readers_.Foretell();
+  readers_.Predict();
   fetcher_.Flush();
 }
 

@@ -2,9 +2,9 @@
 
 // The core of the sidecar: what training processes ask for, ready before they ask.
 //
-//   clients --> BatchDesk --.                       .--> NodePort
+//   clients --> BatchService --.                       .--> NodePort
 //                            >-- HeldSample, Fetcher
-//   passes --> ReaderTable --> Stager --'           '--> StorePort
+//   passes --> ReaderTable --> Prefetcher --'           '--> StorePort
 //
 // Whatever happens may make work: the parts say so, and the feeder looks at all of it once, after
 // everything that was due. It has no socket, no thread and no file: those are behind its ports.
@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "sidecar/clients/batch_desk.h"
+#include "sidecar/clients/batch_service.h"
 #include "sidecar/clients/headspace_meter.h"
 #include "sidecar/clients/savings_watch.h"
 #include "sidecar/fetch/fetcher.h"
@@ -22,8 +22,8 @@
 #include "sidecar/ports/alarms.h"
 #include "sidecar/ports/ports.h"
 #include "sidecar/ports/sample_memory.h"
+#include "sidecar/prefetch/prefetcher.h"
 #include "sidecar/prefetch/reader_table.h"
-#include "sidecar/prefetch/stager.h"
 
 namespace optcache::sidecar {
 
@@ -52,8 +52,8 @@ class Feeder final : public NodeListener {
 
   // What training processes want: Attach and Begin of `readers`, Ask and Release of `desk`.
   ReaderTable& readers() { return readers_; }
-  BatchDesk& desk() { return desk_; }
-  const BatchDesk& desk() const { return desk_; }
+  BatchService& desk() { return desk_; }
+  const BatchService& desk() const { return desk_; }
   SampleMemory& memory() { return memory_; }
   const SampleMemory& memory() const { return memory_; }
   // A training process has gone, and with it all that it held.
@@ -103,8 +103,8 @@ class Feeder final : public NodeListener {
   Fetcher fetcher_;
   ReaderTable readers_;
   std::optional<HeadspaceMeter> headspace_;
-  BatchDesk desk_;
-  Stager stager_;
+  BatchService desk_;
+  Prefetcher prefetcher_;
   StoreWatch stores_;
   RateWatch rates_;
   SavingsWatch savings_;

@@ -18,7 +18,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "sidecar/prefetch/stager.h"
+#include "sidecar/prefetch/prefetcher.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -59,7 +59,8 @@ bool HeadspaceMeter::OnAsk(RankReader& reader, std::size_t samples, MonotonicTim
       {.at = now,
        .pass = pass,
        .ahead = AheadOf(reader, samples),
-       .staged_max = (Stager::MayStage(reader, Stager::Ranks(readers_)) + samples - 1) / samples});
+       .staged_max =
+           (Prefetcher::MayStage(reader, Prefetcher::Ranks(readers_)) + samples - 1) / samples});
   if (clock.phase() != before) OnPhase(reader, clock, before, samples);
   FinishIfAllHave();
   reader.HoldStaging(HoldsStaging(key, reader, clock));

@@ -30,8 +30,8 @@ NextUses::Seen NextUses::Signature() const {
     if (!Reads(reader)) continue;
     const Pass* next = reader.next();
     seen.insert(seen.end(),
-                {id, reader.current()->span().pass, reader.current()->foretold() ? 1U : 0U,
-                 next == nullptr || !next->foretold() ? 0 : std::uint64_t{next->span().pass} + 1});
+                {id, reader.current()->span().pass, reader.current()->predicted() ? 1U : 0U,
+                 next == nullptr || !next->predicted() ? 0 : std::uint64_t{next->span().pass} + 1});
   }
   return seen;
 }
@@ -75,7 +75,7 @@ bool NextUses::FindSteady() const {
         one && pass.order()->by_id.size() == pass.order()->ids.size() && !HasRepeats(*pass.order());
   });
   for (const auto& [id, reader] : readers_.readers()) {
-    if (Reads(reader) && !reader.current()->foretold()) return false;
+    if (Reads(reader) && !reader.current()->predicted()) return false;
   }
   return one && stream;
 }
@@ -92,11 +92,11 @@ void NextUses::ForEachPass(const Action& action) const {
     const auto pace = paces_.find(id);
     if (!Reads(reader) || pace == paces_.end()) continue;
     const Pass& current = *reader.current();
-    if (current.foretold()) action(reader, pace->second, current, 0);
+    if (current.predicted()) action(reader, pace->second, current, 0);
     const Pass* next = reader.next();
     const std::uint64_t length =
         std::max(current.end(), current.span().begin) - current.span().begin;
-    if (next != nullptr && next->foretold()) action(reader, pace->second, *next, length);
+    if (next != nullptr && next->predicted()) action(reader, pace->second, *next, length);
   }
 }
 

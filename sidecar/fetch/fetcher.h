@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/result.h"
-#include "sidecar/fetch/lease_book.h"
+#include "sidecar/fetch/lease_tracker.h"
 #include "sidecar/fetch/put_window.h"
 #include "sidecar/fetch/store_queue.h"
 #include "sidecar/ports/alarms.h"
@@ -172,7 +172,7 @@ class Fetcher {
   FetchOptions options_;
   std::function<void()> on_work_;
   StoreQueue store_;
-  LeaseBook leases_;
+  LeaseTracker leases_;
   std::unordered_map<FetchId, Fetch> fetches_;
   std::unordered_map<std::uint32_t, Ask> asks_;
   std::array<std::deque<FetchId>, 2> to_ask_;  // by Urgency; may name fetches that have gone on

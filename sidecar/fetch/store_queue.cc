@@ -370,10 +370,13 @@ void StoreQueue::VisitCounters(const CounterVisitor& visitor) const {
           static_cast<double>(failures_));
   visitor(MetricKind::kCounter, "optcache_store_reads_joined_total", {},
           static_cast<double>(joined_));
-  visitor(MetricKind::kGauge, "optcache_store_reads_running", {}, static_cast<double>(running_));
-  visitor(MetricKind::kGauge, "optcache_store_reads_waiting", {},
-          static_cast<double>(waiting_.size()));
-  visitor(MetricKind::kGauge, "optcache_store_reads_parked", {}, static_cast<double>(parked_));
+  const auto reads = [&](const char* state, std::size_t count) {
+    visitor(MetricKind::kGauge, "optcache_store_queue_reads", {{"state", state}},
+            static_cast<double>(count));
+  };
+  reads("running", running_);
+  reads("waiting", waiting_.size());
+  reads("parked", parked_);
   for (const auto& [dataset, store] : stores_) {
     const MetricLabels labels = {{"dataset", dataset->name()}};
     visitor(MetricKind::kGauge, "optcache_store_bandwidth_bytes", labels,

@@ -1,8 +1,9 @@
 // Fetches a dataset's manifest from the first node that has it.
 //
-// The places are asked, each with a head start before the next, until one gives it (PlaceRace).
-// The head of an answer has the length: by it a manifest that is too large, or not wanted, is
-// refused before its bytes come. They go into a memory file, which is sealed once all have come.
+// The places are asked, each with a head start before the next, until one gives it
+// (MultiEndpointRequest). The head of an answer has the length: by it a manifest that is too large,
+// or not wanted, is refused before its bytes come. They go into a memory file, which is sealed once
+// all have come.
 
 #include "sidecar/manifests/manifest_client.h"
 
@@ -94,22 +95,22 @@ ManifestFetch::ManifestFetch(net::EventLoop& loop, net::HttpClient& http, Manife
     : places_(std::move(places)),
       dataset_(std::move(dataset)),
       hooks_(std::move(hooks)),
-      race_(loop, http,
-            {.urls = places_.urls,
-             .head_start = kHeadStart,
-             .request_timeout = kRequestTimeout,
-             .backoff = kBackoff,
-             .seed = places_.seed},
-            {.request =
-                 [this](const std::string& url) {
-                   return MakeManifestRequest(
-                       places_, fmt::format("{}/v1/datasets/{}/manifest", url, dataset_));
-                 },
-             .answer =
-                 [this](const std::string& url, Result<net::HttpResponse> response) {
-                   return OnAnswer(url, std::move(response));
-                 },
-             .begin = [this](const net::HttpResponse& head) { return Begin(head); }}) {}
+      multi_request_(loop, http,
+                     {.urls = places_.urls,
+                      .head_start = kHeadStart,
+                      .request_timeout = kRequestTimeout,
+                      .backoff = kBackoff,
+                      .seed = places_.seed},
+                     {.request =
+                          [this](const std::string& url) {
+                            return MakeManifestRequest(
+                                places_, fmt::format("{}/v1/datasets/{}/manifest", url, dataset_));
+                          },
+                      .answer =
+                          [this](const std::string& url, Result<net::HttpResponse> response) {
+                            return OnAnswer(url, std::move(response));
+                          },
+                      .begin = [this](const net::HttpResponse& head) { return Begin(head); }}) {}
 
 Result<std::shared_ptr<net::HttpBodySink>> ManifestFetch::Begin(const net::HttpResponse& head) {
   if (head.status != 200) return nullptr;

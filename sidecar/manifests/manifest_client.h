@@ -12,7 +12,7 @@
 #include "base/unique_fd.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
-#include "sidecar/manifests/place_race.h"
+#include "sidecar/manifests/multi_endpoint_request.h"
 
 namespace optcache::sidecar {
 
@@ -52,7 +52,7 @@ class ManifestFetch {
   ManifestFetch(net::EventLoop& loop, net::HttpClient& http, ManifestPlaces places,
                 std::string dataset, Hooks hooks);
 
-  bool done() const { return race_.over(); }
+  bool done() const { return multi_request_.over(); }
 
  private:
   // What comes, as it comes.
@@ -68,7 +68,7 @@ class ManifestFetch {
   bool a_node_answered_ = false;
   bool unwanted_ = false;
   std::shared_ptr<Arriving> arriving_;
-  PlaceRace race_;
+  MultiEndpointRequest multi_request_;
 };
 
 }  // namespace optcache::sidecar

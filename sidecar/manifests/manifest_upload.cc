@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "sidecar/manifests/place_race.h"
+#include "sidecar/manifests/multi_endpoint_request.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -71,7 +71,7 @@ Status UploadManifest(net::EventLoop& loop, net::HttpClient& http, const Manifes
     loop.Stop();
     return std::nullopt;
   };
-  const PlaceRace race(
+  const MultiEndpointRequest multi_request(
       loop, http,
       {.urls = places.urls,
        .head_start = kUploadHeadStart + std::chrono::seconds(manifest.bytes.size() / kUsualRate),

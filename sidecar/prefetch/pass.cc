@@ -54,11 +54,11 @@ Status Pass::Append(std::uint64_t first, std::span<const SampleId> ids) {
 
 bool Pass::Agrees(std::uint64_t index, SampleId id) const {
   if (growing_ != nullptr && index >= growing_->ids.size()) return true;
-  return !foretold() || (index < order_->ids.size() && order_->ids[index] == id);
+  return !predicted() || (index < order_->ids.size() && order_->ids[index] == id);
 }
 
 std::optional<std::uint64_t> Pass::FindUnasked(SampleId id) const {
-  if (!foretold()) return std::nullopt;
+  if (!predicted()) return std::nullopt;
   const auto& ids = order_->ids;
   if (growing_ != nullptr) {  // little of it is ahead of the trainer
     for (std::uint64_t i = low_water_; i < ids.size(); ++i) {
@@ -128,7 +128,7 @@ void Pass::MarkDelivered(std::uint64_t index) {
 }
 
 std::optional<std::uint64_t> Pass::NextToStage() {
-  if (!foretold()) return std::nullopt;
+  if (!predicted()) return std::nullopt;
   const std::uint64_t end = std::min<std::uint64_t>(this->end(), order_->ids.size());
   while (frontier_ < end && (asked(frontier_) || staged_.contains(frontier_)))
     ++frontier_;

@@ -76,7 +76,7 @@ class Pass {
   void Distrust();
   bool trusted() const { return trusted_; }
   // May positions be predicted?
-  bool foretold() const { return trusted_ && order_ != nullptr; }
+  bool predicted() const { return trusted_ && order_ != nullptr; }
   // Is `id` what stands at `index`? True as long as nothing is known.
   bool Agrees(std::uint64_t index, SampleId id) const;
   // The earliest index with that id that nobody has asked for.

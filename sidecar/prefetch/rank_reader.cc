@@ -109,12 +109,12 @@ std::uint64_t RankReader::pass_reads() const {
   return current_ && current_->went_on() ? 0 : usual_end_;
 }
 
-bool RankReader::Foretell(ForetellWhen when) {
-  if (ended_ || next_ || !current_ || !current_->foretold()) return false;
+bool RankReader::Predict(PredictWhen when) {
+  if (ended_ || next_ || !current_ || !current_->predicted()) return false;
   const PassSpan& now = current_->span();
   if (end_ != 0 && now.pass + 1 >= end_) return false;
   const std::uint64_t half = now.begin + (std::max(current_->end(), now.begin) - now.begin) / 2;
-  if (when == ForetellWhen::kHalfStaged && current_->frontier() < half) return false;
+  if (when == PredictWhen::kHalfStaged && current_->frontier() < half) return false;
   PassSpan then{.pass = now.pass + 1, .epoch = now.epoch + epoch_step_, .begin = 0, .end = now.end};
   if (attachment_.traced) {
     const auto trace = Trace(then.pass);
@@ -197,7 +197,7 @@ std::vector<PassNumber> RankReader::TracedPasses() const {
 }
 
 std::optional<std::string> RankReader::Verify() {
-  if (!current_ || !current_->foretold() || !crc_ || *crc_ == current_->order()->crc) {
+  if (!current_ || !current_->predicted() || !crc_ || *crc_ == current_->order()->crc) {
     return std::nullopt;
   }
   const auto& recipe = attachment_.recipe;

@@ -23,7 +23,7 @@ namespace optcache::sidecar {
 using ReaderId = std::uint32_t;  // 0: none
 
 // When the next pass is predicted: its order takes memory and is of no use before.
-enum class ForetellWhen {
+enum class PredictWhen {
   kHalfStaged,  // the present pass is
   kBegun,       // the present pass has, and its order is known
 };
@@ -91,7 +91,7 @@ class RankReader {
   // The pass that follows the present one begins in `next()` as soon as `when` says: the same part
   // of the list, an epoch on by as much as the last time. True if it has just
   // been predicted, so that its order is wanted.
-  bool Foretell(ForetellWhen when = ForetellWhen::kHalfStaged);
+  bool Predict(PredictWhen when = PredictWhen::kHalfStaged);
 
   // This many ids of the list are read in the present pass and those that follow, as far as is
   // known: because the rank has said so, or two passes in a row ended there. 0: passes end with the

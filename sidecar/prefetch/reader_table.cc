@@ -287,9 +287,9 @@ Status ReaderTable::TakeTrace(ReaderId reader, PassNumber pass, std::uint64_t fi
   return OkStatus();
 }
 
-void ReaderTable::Foretell() {
+void ReaderTable::Predict() {
   for (auto& [id, reader] : readers_) {
-    if (reader.Foretell(options_.foretell)) WantOrder(id);
+    if (reader.Predict(options_.predict)) WantOrder(id);
   }
 }
 

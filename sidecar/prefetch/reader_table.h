@@ -46,7 +46,7 @@ struct ReaderOptions {
   // Processes of several jobs may attach loaders of one name: these get names of their own.
   bool several_jobs = false;
   Duration report_every = std::chrono::seconds(1);
-  ForetellWhen foretell = ForetellWhen::kHalfStaged;
+  PredictWhen predict = PredictWhen::kHalfStaged;
 };
 
 // Not thread-safe: belongs to the event loop's thread.
@@ -75,7 +75,7 @@ class ReaderTable {
   // The node has come (back): tells it everything.
   void OnNodeUp();
   // Wants the orders of passes that are near.
-  void Foretell();
+  void Predict();
   // What the trainer asks for is not what was predicted.
   void OnDrift(ReaderId reader, Pass& pass, const std::string& what);
 

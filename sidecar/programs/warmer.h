@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "sidecar/fetch/lease_book.h"
+#include "sidecar/fetch/lease_tracker.h"
 #include "sidecar/fetch/store_queue.h"
 #include "sidecar/ports/alarms.h"
 #include "sidecar/ports/ports.h"
@@ -137,7 +137,7 @@ class Warmer final : public NodeListener {
   NoArena arena_;
   SampleMemory memory_;
   StoreQueue store_;
-  LeaseBook leases_;
+  LeaseTracker leases_;
 
   std::size_t next_ = 0;        // of samples_: asked for next
   std::deque<SampleId> again_;  // asked for before those

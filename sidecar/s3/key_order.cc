@@ -68,7 +68,7 @@ bool KeyOrder::Ends(const Own& own, SampleId id) const {
   const RankReader* const reader = readers_.Find(own.reader);
   if (reader == nullptr || reader->ended()) return false;
   const Pass* const next = reader->next();
-  if (next != nullptr && next->foretold() && !next->FindUnasked(id)) return false;
+  if (next != nullptr && next->predicted() && !next->FindUnasked(id)) return false;
   return own.taken >= own.length || own.repeats > kRepeats;
 }
 

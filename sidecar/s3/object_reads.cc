@@ -1,7 +1,7 @@
 // Serves parts of objects by reads of whole samples, which later parts join.
 //
 //   Read ─► joins the open read of that sample ─► Serve     now, or when the sample is there
-//        ─► Ask ─► BatchDesk ─► Reply ─► Serve ─► LingerOn  it holds the sample for later parts
+//        ─► Ask ─► BatchService ─► Reply ─► Serve ─► LingerOn  it holds the sample for later parts
 //                                              ─► End       all bytes were asked for
 //
 // The idea: a reader of shards asks for ranges with minutes between them, and each must not be a

@@ -19,7 +19,7 @@
 #include "net/event_loop.h"
 #include "net/http_server.h"
 #include "sampler/pod_order.h"
-#include "sidecar/manifests/dataset_shelf.h"
+#include "sidecar/manifests/dataset_registry.h"
 #include "sidecar/s3/key_order.h"
 #include "sidecar/s3/key_space.h"
 #include "sidecar/s3/object_reads.h"

@@ -39,8 +39,8 @@ double CountNanoseconds(const Options& options, std::uint64_t batch) {
       const std::uint64_t position = begin + i;
       ++counters.hits_local;
       counters.hit_bytes_local += kSize;
-      ++counters.foretold_local;
-      counters.foretold_bytes_local += kSize;
+      ++counters.predicted_local;
+      counters.predicted_bytes_local += kSize;
       passes.OnHit({.stream = stream,
                     .pass = static_cast<PassNumber>(position / options.pass),
                     .position = position % options.pass});

@@ -123,8 +123,8 @@ STATUS: dict[str, Object] = {
         "predictedHitRatio": "0.300",
         "capacity": {
             "granted": 40000000,
-            "floor": 10000000,
-            "ceiling": 40000000,
+            "guaranteed": 10000000,
+            "maximum": 40000000,
             "readBytesPerSecond": 9000000,
             "savedBytesPerSecond": 2700000,
         },

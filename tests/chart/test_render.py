@@ -244,7 +244,7 @@ def test_without_a_disk_nothing_is_mounted(helm: Path) -> None:
 
 def test_nodes_take_no_more_samples_than_they_have_memory_for(helm: Path) -> None:
     pod = find(objects(render(helm, "--set=node.samples=30000000")), "DaemonSet")
-    assert "--samples=30000000" in pod["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--max-manifest-samples=30000000" in pod["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
 @pytest.mark.parametrize("cpu", ["2", "0.5", "500m"])

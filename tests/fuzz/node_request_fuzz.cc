@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "cache-node/manifests/manifest_path.h"
-#include "cache-node/manifests/manifest_store.h"
 #include "cache-node/trust/token_check.h"
+#include "dataset/digest.h"
 
 namespace {
 
@@ -21,7 +21,7 @@ void CheckPath(std::string_view method, std::string_view path) {
   const auto parsed = optcache::node::ParseManifestPath(method, path);
   if (!parsed) return;
   const bool by_dataset = parsed->kind == ManifestPath::Kind::kByDataset;
-  Check(by_dataset ? parsed->digest.empty() : optcache::node::IsDigest(parsed->digest));
+  Check(by_dataset ? parsed->digest.empty() : optcache::dataset::IsHexDigest(parsed->digest));
   if (parsed->kind == ManifestPath::Kind::kByDigest) return Check(parsed->dataset.empty());
   Check(parsed->dataset.starts_with(parsed->name_space + "/"));
   Check(!parsed->name_space.contains('/') && parsed->dataset.size() <= 2 * 253 + 1);

@@ -55,4 +55,4 @@ def sidecar_troubles(sidecars: Sequence[Metrics]) -> Iterator[str]:
         if failed := sidecar.get("optcache_client_failed_samples_total", 0):
             yield f"sidecar {number} answered {failed:.0f} samples with an error"
         if unknown := sidecar.get("optcache_unknown_orders_total", 0):
-            yield f"sidecar {number} foretold the wrong order of {unknown:.0f} passes"
+            yield f"sidecar {number} predicted the wrong order of {unknown:.0f} passes"

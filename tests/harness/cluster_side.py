@@ -117,7 +117,7 @@ class ClusterSide:
             [
                 *(self._programs / "optcache-node", "--name", name, "--memory", str(MEMORY)),
                 *("--listen", self._at(wire), "--advertise", self._host),
-                *("--http", f"127.0.0.1:{http}", "--manifests", self._at(manifests)),
+                *("--metrics-address", f"127.0.0.1:{http}", "--manifests", self._at(manifests)),
                 *("--coordinator", self.operator.url, "--ca", self.authority.certificate),
                 *("--token-file", token, "--state-dir", self.folder / f"{name}.state"),
                 *("--api-server", self.api.url, "--api-ca", self.authority.certificate),
@@ -243,7 +243,7 @@ class ClusterSide:
         sidecar = Process(
             [
                 *(self._programs / "optcache-sidecar", "--name", f"{pod.namespace}/{pod.name}"),
-                *("--socket", where / "sock", "--http", f"127.0.0.1:{http}", "--arena", "16Mi"),
+                *("--socket", where / "sock", "--metrics-address", f"127.0.0.1:{http}", "--arena", "16Mi"),
                 *("--node", self.wire_address(), "--node-ca", self.authority.certificate),
                 *("--token-file", token or self.token_of(pod)),
                 *("--manifests", self.manifest_url(), "--manifest-dir", where / "manifests"),

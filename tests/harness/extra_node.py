@@ -26,7 +26,7 @@ class Extra:
         self._cluster = cluster
         self._log = folder / "extra.log"
         command: list[str | Path] = [programs / "optcache-node", "--name", "extra"]
-        command += ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--coordinator", cluster.control]
+        command += ["--listen", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0", "--coordinator", cluster.control]
         command += ["--memory", str(memory), "--drain-seconds", "40"]
         if disk:
             command += ["--disk", folder / "extra", "--disk-capacity", str(disk), "--disk-goes"]

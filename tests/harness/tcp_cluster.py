@@ -120,7 +120,7 @@ class TcpCluster:
         flags = self._node_flags(name) if part == "node" else self._sidecar_flags(int(machine))
         pages = f"127.0.0.1:{PAGES}"
         with self._hosts[name].entered():
-            return Process([program, "--name", name, "--http", pages, *flags], self._log(name), PAGES)
+            return Process([program, "--name", name, "--metrics-address", pages, *flags], self._log(name), PAGES)
 
     def _node_flags(self, name: str) -> list[str]:
         return [

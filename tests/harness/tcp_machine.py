@@ -131,7 +131,7 @@ class TcpMachine:
         sidecar = self._start(
             *("optcache-sidecar", "--name", name, "--socket", str(socket)),
             *(("--owner", owner) if owner else ()),
-            *("--node", self._address, "--http", f"127.0.0.1:{http}", "--arena", "2Mi"),
+            *("--node", self._address, "--metrics-address", f"127.0.0.1:{http}", "--arena", "2Mi"),
             *("--overflow", "8Mi", "--dataset", f"{NAME}={manifest}={self._store.base_url}"),
             http=http,
         )
@@ -150,7 +150,7 @@ class TcpMachine:
         http = free_port()
         return self._start(
             *("optcache-node", "--name", "node-0", "--listen", self._address, "--coordinator"),
-            *(self.control, "--memory", str(self._capacity), "--http", f"127.0.0.1:{http}"),
+            *(self.control, "--memory", str(self._capacity), "--metrics-address", f"127.0.0.1:{http}"),
             http=http,
         )
 

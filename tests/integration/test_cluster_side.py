@@ -19,7 +19,7 @@ from harness.store import LISTING, Store
 import optcache
 
 POD = Pod("vision", "train-0")
-GUEST = Pod("speech", "train-0")
+BORROWER = Pod("speech", "train-0")
 
 
 def test_what_a_pod_reads_comes_from_the_node_the_second_time(
@@ -160,7 +160,7 @@ def test_what_a_guest_puts_is_a_hit_for_its_own_namespace_alone(
     false = poisoned(dataset, tmp_path / "poison")
     (tmp_path / "nginx").mkdir()
     with Store(false.root, tmp_path / "nginx") as other:
-        assert read_from(side, GUEST, other, false) >= dataset.total_bytes
+        assert read_from(side, BORROWER, other, false) >= dataset.total_bytes
         wait_until(lambda: private() == dataset.total_bytes, "all are kept for it")
         again = Pod("speech", "train-1")
         assert read_from(side, again, other, false) == 0, "its own namespace hits"
@@ -186,7 +186,7 @@ def test_what_a_guest_puts_and_a_digest_proves_is_for_all(
 ) -> None:
     serve(side, store, ["vision", "speech"], "--verify", "Digest")
     node = side.nodes["node-a"]
-    assert read_from(side, GUEST, store, dataset) >= dataset.total_bytes
+    assert read_from(side, BORROWER, store, dataset) >= dataset.total_bytes
     wait_until(
         lambda: node.count("optcache_cache_samples") == len(dataset.paths), "all have been proven"
     )

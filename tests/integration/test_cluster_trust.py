@@ -21,7 +21,7 @@ import optcache
 from optcache.torch import attach
 
 POD = Pod("vision", "train-0")
-GUEST = Pod("speech", "train-0")
+BORROWER = Pod("speech", "train-0")
 
 
 def test_a_forged_token_reads_the_store(
@@ -83,7 +83,7 @@ def test_a_dataset_that_is_deleted_leaves_a_pods_others_alone(
     both = {BIRDS: (digest, ["vision", "speech"]), own: (digest, ["speech"])}
     side.publish(both)
     sidecar, where = side.start_sidecar(
-        GUEST, BIRDS, store.base_url, None, "--dataset", f"{own}=={store.base_url}"
+        BORROWER, BIRDS, store.base_url, None, "--dataset", f"{own}=={store.base_url}"
     )
     node = side.nodes["node-a"]
     wait_until(lambda: sidecar.count("optcache_node_connected") == 1, "the sidecar has its node")
@@ -127,7 +127,7 @@ def test_an_access_that_is_taken_back_leaves_a_pods_others_alone(
     side.index(own, store.base_url, LISTING)
     side.publish({BIRDS: (digest, ["vision", "speech"]), own: (digest, ["speech"])})
     sidecar, where = side.start_sidecar(
-        GUEST, BIRDS, store.base_url, None, "--dataset", f"{own}=={store.base_url}"
+        BORROWER, BIRDS, store.base_url, None, "--dataset", f"{own}=={store.base_url}"
     )
     node = side.nodes["node-a"]
     wait_until(lambda: sidecar.count("optcache_node_connected") == 1, "the sidecar has its node")

@@ -1,4 +1,4 @@
-"""Several nodes with a disk each: the store is read as often as was foretold."""
+"""Several nodes with a disk each: the store is read as often as was predicted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.store import Store
 
 EPOCHS = 5
 # An urgent read does not wait until memory has room, and on a busy machine more are urgent.
-SURPLUS = 0.08  # of what was foretold,
+SURPLUS = 0.08  # of what was predicted,
 SLACK = 0.05  # and of the dataset
 MISSES = 'result="miss",source="store"'
 FORETOLD = f'optcache_plan_predicted_request_bytes_total{{dataset="default/images",{MISSES}}}'
@@ -67,8 +67,8 @@ def test_as_much_is_read_as_was_foretold(
     nodes = cluster.node_metrics()
     print(said(nodes))
     read = store.read_bytes(begin) / dataset.total_bytes
-    foretold = summed(nodes, FORETOLD) / dataset.total_bytes
-    print(f"{read:.3f} times the dataset, {foretold:.3f} foretold")
-    assert read <= foretold * (1 + SURPLUS) + SLACK
+    predicted = summed(nodes, FORETOLD) / dataset.total_bytes
+    print(f"{read:.3f} times the dataset, {predicted:.3f} predicted")
+    assert read <= predicted * (1 + SURPLUS) + SLACK
     for name in LOSSES:
         assert summed(nodes, name) == 0, name

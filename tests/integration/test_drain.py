@@ -57,7 +57,7 @@ def has_its_share(cluster: Cluster, extra: Extra) -> bool:
     if not extra.is_member():
         return False
     nodes = [*cluster.node_metrics(), cluster.metrics_of("extra")]
-    waiting = sum(node.get("optcache_outbox_bytes", 0) for node in nodes)
+    waiting = sum(node.get("optcache_push_queue_bytes", 0) for node in nodes)
     return nodes[-1].get("optcache_cache_bytes", 0) > 0 and waiting == 0
 
 

@@ -1,4 +1,4 @@
-"""Trainers of frameworks, with two ranks: what they read is what was foretold. Each is skipped
+"""Trainers of frameworks, with two ranks: what they read is what was predicted. Each is skipped
 where its package is not installed; `./dev test frameworks` installs them.
 """
 

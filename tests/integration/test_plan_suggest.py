@@ -218,7 +218,7 @@ def test_the_goal_of_a_cacheplan(run: Run, in_cluster: Path) -> None:
 
 def test_no_capacity_is_written_that_the_nodes_do_not_grant(run: Run, in_cluster: Path) -> None:
     """The Dataset asks for enough, and gets a tenth of its bytes."""
-    status = {**IN_CLUSTER["status"], "capacity": {"granted": 4_000, "ceiling": 32_000}}
+    status = {**IN_CLUSTER["status"], "capacity": {"granted": 4_000, "maximum": 32_000}}
     (in_cluster / "dataset.json").write_text(json.dumps({**IN_CLUSTER, "status": status}))
     why = "the nodes' memory is the limit: vision/images asks for 31.2 KiB, and they grant 3.91 KiB"
     told = run(*ASK)

@@ -142,10 +142,10 @@ def test_weights_are_planned_as_well_as_their_future_is_known(
     store_reads = sum(it["optcache_store_reads_total"] for it in cluster.sidecar_metrics())
     capacity = int(dataset.total_bytes * share / machines) * machines
     sizes = dataset.sizes
-    foretold = foretold_reads(cluster, programs, reads, sizes, capacity, tmp_path / "reads")
-    print(f"{machines} machines: {len(reads)} reads, {store_reads:.0f} of the store; {foretold}")
-    assert store_reads <= foretold["min"] * 1.05
-    assert machines > 1 or store_reads >= foretold["min"] * 0.99
+    predicted = foretold_reads(cluster, programs, reads, sizes, capacity, tmp_path / "reads")
+    print(f"{machines} machines: {len(reads)} reads, {store_reads:.0f} of the store; {predicted}")
+    assert store_reads <= predicted["min"] * 1.05
+    assert machines > 1 or store_reads >= predicted["min"] * 0.99
 
 
 class Plain(torch.utils.data.Dataset[Any]):

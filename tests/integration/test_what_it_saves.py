@@ -83,7 +83,8 @@ def test_stats_are_those_of_the_stores_log(
         now, metrics = stats(), cluster.metrics_of("sidecar-0")
         requests, sent = asked(store, begin)
         # What was read ahead, or for the second time, may still be on its way.
-        is_at_rest = stats() == now and cluster.metrics_of("sidecar-0")["optcache_store_reads_running"] == 0
+        reading = cluster.metrics_of("sidecar-0")['optcache_store_queue_reads{state="running"}']
+        is_at_rest = stats() == now and reading == 0
         lost = lost_bytes(metrics, dataset)
         return is_at_rest and now.store_requests == requests and sent - lost <= now.store_bytes <= sent
 

@@ -153,7 +153,7 @@ class Cluster:
                     "--sidecar-image=optcache/sidecar:test",
                     f"--webhook-address={host}:{webhook}",
                     f"--control-address={host}:{control}",
-                    f"--pages-address={host}:{pages}",
+                    f"--metrics-address={host}:{pages}",
                     f"--service-account={account}",
                     "--shutdown-delay=100ms",
                     *flags,

@@ -303,7 +303,7 @@ def test_everything_can_go(cluster: Cluster, dataset: str) -> None:
     answer = cluster.api.request("DELETE", dataset)
     assert answer.code == 200
     cluster.wait(lambda: cluster.get(dataset) == {}, "no finalizer holds the Dataset")
-    cluster.wait(lambda: bundle(cluster, "speech") == "", "the bundle of a guest is removed")
+    cluster.wait(lambda: bundle(cluster, "speech") == "", "the bundle of a borrower is removed")
 
 
 def test_its_rights_sufficed(cluster: Cluster) -> None:

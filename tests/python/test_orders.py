@@ -308,8 +308,8 @@ def read_and_replay(
     for number in range(epochs):
         before(number)
         read = asked(loader, source)
-        foretold = replayed(server, number)
-        assert read[: len(foretold)] == foretold and len(foretold) > 0
+        predicted = replayed(server, number)
+        assert read[: len(predicted)] == predicted and len(predicted) > 0
     assert {get["stream"] for get in server.of("get")} == {77}
 
 

@@ -149,8 +149,8 @@ NOT_SHOWN: dict[str, str] = {
         optcache_store_retries_delayed_total optcache_store_retries_left optcache_store_concurrency_limit
         optcache_store_concurrency_decreases_total optcache_store_reads_held_back
         optcache_store_share_requests optcache_store_share_bytes
-        optcache_store_breaker_opened_total optcache_store_reads_in_flight optcache_store_reads_running
-        optcache_store_reads_waiting optcache_store_reads_parked optcache_store_waiting_reads optcache_store_running_reads
+        optcache_store_breaker_opened_total optcache_store_reads_in_flight
+        optcache_store_queue_reads optcache_store_client_requests
         optcache_store_bandwidth_bytes optcache_store_reads_always optcache_store_reads_deferred""",
     "details of connections": """
         optcache_peer_losses_total optcache_leases_ended_total optcache_peer_silences_total

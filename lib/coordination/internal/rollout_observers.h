@@ -14,12 +14,12 @@ namespace optcache::coordination::internal {
 bool IsSameMemory(ByteCount one, ByteCount other);
 
 // Digests, and bytes. A node that comes holds nothing yet, and what one held that goes is read
-// again; so it is with one that starts again, in another life, which gets the same share, though.
+// again; so it is with one that starts again, in another run, which gets the same share, though.
 // Other jobs share otherwise, and so do jobs that read another manifest; other memory holds more or
 // less.
 struct Observers {
   std::string nodes;
-  std::string lives;
+  std::string incarnations;
   std::string jobs;
   ByteCount memory = 0;
   friend bool operator==(const Observers&, const Observers&) = default;
@@ -29,7 +29,7 @@ Observers ObserversOf(const RolloutInputs& inputs);
 // Those that a forecast is for: streams that are whole and whose order is known, and jobs that a
 // revision names and that do not read.
 Observers ForecastObserversOf(const RolloutInputs& inputs);
-// As RolloutState keeps them: "NODES-LIVES-JOBS-MEMORY". What is missing of a text is empty.
+// As RolloutState keeps them: "NODES-RUNS-JOBS-MEMORY". What is missing of a text is empty.
 std::string TextOf(const Observers& observers);
 Observers ObserversIn(std::string_view text);
 

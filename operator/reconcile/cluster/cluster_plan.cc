@@ -190,9 +190,9 @@ const coordination::DatasetReads& ReadsOf(const ClusterObserved& observed,
   return found == observed.reads->end() ? nobody : found->second;
 }
 
-std::vector<coordination::Worth> WorthOf(const ClusterDataset& dataset,
-                                         const coordination::DatasetReads& reads) {
-  return coordination::WorthOf(reads, dataset.status.bytes, dataset.plan.retention);
+std::vector<coordination::MarginalBenefit> MarginalBenefitOf(
+    const ClusterDataset& dataset, const coordination::DatasetReads& reads) {
+  return coordination::MarginalBenefitOf(reads, dataset.status.bytes, dataset.plan.retention);
 }
 
 // Members on machines that a warm-up fills: they will hold its bytes, as soon as the first of them
@@ -212,8 +212,8 @@ Demand DemandOf(const ClusterDataset& dataset, const ClusterSigns& signs,
   const coordination::DatasetReads& reads = ReadsOf(observed, name);
   Demand demand{.dataset = name,
                 .wanted = dataset.spec.capacity.Of(dataset.status.bytes),
-                .floor = dataset.spec.FloorOf(dataset.status.bytes),
-                .worth = WorthOf(dataset, reads),
+                .guaranteed = dataset.spec.GuaranteedOf(dataset.status.bytes),
+                .benefit = MarginalBenefitOf(dataset, reads),
                 .read = coordination::RateOf(reads),
                 .measured = coordination::IsMeasured(reads),
                 .node_selector = dataset.spec.placement.node_selector,
@@ -352,8 +352,8 @@ double SavedBy(const ClusterPlan& plan, const ClusterObserved& observed) {
     const std::string name = dataset.QualifiedName();
     const auto placed = plan.placed.find(name);
     if (placed == plan.placed.end()) continue;
-    saved +=
-        coordination::SavedBy(WorthOf(dataset, ReadsOf(observed, name)), placed->second.granted);
+    saved += coordination::SavedBy(MarginalBenefitOf(dataset, ReadsOf(observed, name)),
+                                   placed->second.granted);
   }
   return saved;
 }

@@ -198,7 +198,7 @@ void SetDegraded(const Observed& observed, const PlanChoice& plan, Conditions& c
     reason = "CapacityNotGranted";
     message =
         fmt::format("nodes have room for {} of the {} that it asks for",
-                    FormatBytes(observed.placed->granted), FormatBytes(observed.placed->ceiling));
+                    FormatBytes(observed.placed->granted), FormatBytes(observed.placed->maximum));
     if (!observed.placed->why.empty()) message += ": " + observed.placed->why;
   }
   if (observed.cache && !observed.cache->nodes_that_differ.empty()) {

@@ -59,8 +59,8 @@ void TakeNumbers(const CacheView& cache, api::DatasetStatus& status) {
 api::CapacityStatus CapacityOf(const Placed& placed) {
   return {.granted = placed.granted,
           .on_disk = placed.on_disk,
-          .floor = placed.floor,
-          .ceiling = placed.ceiling,
+          .guaranteed = placed.guaranteed,
+          .maximum = placed.maximum,
           .read_rate = ThreeDigits(placed.read),
           .saved_rate = ThreeDigits(placed.saved)};
 }

@@ -1,7 +1,8 @@
 // Places Datasets one after the other, and then divides the memory of all machines at once.
 //
 //   for each demand:   filters ─► rankings ─► HowMany ─► promises (what it is to get of a machine)
-//   for all together:  disks at most ─► SplitByWorth (memory) ─► disks beside that memory ─► why
+//   for all together:  disks at most ─► SplitByMarginalBenefit (memory) ─► disks beside that memory
+//   ─► why
 //
 // Promises make a later Dataset prefer machines that earlier ones leave free. They decide where it
 // goes and on how many machines, but not how much it gets. How much is decided by worth, over all
@@ -134,13 +135,13 @@ std::vector<ByteCount> DisksOf(const std::vector<const Machine*>& machines,
 }
 
 // What memory saves of a Dataset of which so much lies on disk anyway.
-std::vector<coordination::Worth> BeyondDisk(const std::vector<coordination::Worth>& worth,
-                                            ByteCount disk) {
-  std::vector<coordination::Worth> beyond;
-  for (const coordination::Worth& piece : worth) {
+std::vector<coordination::MarginalBenefit> BeyondDisk(
+    const std::vector<coordination::MarginalBenefit>& benefit, ByteCount disk) {
+  std::vector<coordination::MarginalBenefit> beyond;
+  for (const coordination::MarginalBenefit& piece : benefit) {
     if (piece.until > disk) beyond.push_back({.until = piece.until - disk, .slope = piece.slope});
   }
-  if (beyond.empty() && !worth.empty()) beyond.push_back({.until = worth.back().until});
+  if (beyond.empty() && !benefit.empty()) beyond.push_back({.until = benefit.back().until});
   return beyond;
 }
 
@@ -159,8 +160,8 @@ std::vector<coordination::CapacityClaim> OfMemory(
     coordination::CapacityClaim& claim = of_memory[i];
     const ByteCount least =
         std::min(kMemoryBesideDisk * claim.members.size(), demands[i].wanted / 8);
-    claim.floor = std::max(claim.floor - std::min(disks[i], claim.floor), least);
-    claim.worth = BeyondDisk(claim.worth, disks[i]);
+    claim.guaranteed = std::max(claim.guaranteed - std::min(disks[i], claim.guaranteed), least);
+    claim.benefit = BeyondDisk(claim.benefit, disks[i]);
   }
   return of_memory;
 }
@@ -200,9 +201,9 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
     Placed placed{.dataset = demand.dataset, .reason = choice.reason};
     const std::size_t count = HowMany(demand, choice.candidates);
     coordination::CapacityClaim claim{.dataset = demand.dataset,
-                                      .floor = demand.floor,
-                                      .ceiling = demand.wanted,
-                                      .worth = demand.worth,
+                                      .guaranteed = demand.guaranteed,
+                                      .maximum = demand.wanted,
+                                      .benefit = demand.benefit,
                                       .measured = demand.measured};
     for (std::size_t i = 0; i < count; ++i) {
       const std::string& member = choice.candidates.machines[i]->member;
@@ -225,7 +226,7 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
     memory.emplace_back(claim.members.size(), 0);
   const auto at_most = DisksOf(by_name, demands, claims, memory);
   std::vector<coordination::CapacityShare> shares =
-      coordination::SplitByWorth(offers, OfMemory(claims, demands, at_most));
+      coordination::SplitByMarginalBenefit(offers, OfMemory(claims, demands, at_most));
   for (std::size_t i = 0; i < shares.size(); ++i)
     memory[i] = shares[i].bytes;
   const auto disks = DisksOf(by_name, demands, claims, memory);
@@ -236,11 +237,11 @@ std::vector<Placed> Place(std::span<const Machine> machines, std::span<const Dem
     all[i].granted = shares[i].total;
     all[i].on_disk = disks[i];
     all[i].shares = shares[i].bytes;
-    all[i].floor = demands[i].floor;
-    all[i].ceiling = demands[i].wanted;
+    all[i].guaranteed = demands[i].guaranteed;
+    all[i].maximum = demands[i].wanted;
     if (demands[i].measured) {
       all[i].read = demands[i].read;
-      all[i].saved = coordination::SavedBy(demands[i].worth, shares[i].total);
+      all[i].saved = coordination::SavedBy(demands[i].benefit, shares[i].total);
     }
     if (demands[i].on_disk) why[i] += OnDiskText(disks[i]);
     all[i].message += "; " + why[i];

@@ -5,7 +5,7 @@
 // placement.
 //
 //   node selector ─ memory ─┬─ readers, bytes already there, zone, GPU ─┬─
-//   coordination::SplitByWorth
+//   coordination::SplitByMarginalBenefit
 //          who can hold it  │            who shall                      │  how much
 //
 // A plan keeps samples where they are read next, and what finds no room there at nodes that have
@@ -44,12 +44,12 @@ struct Machine {
 
 // What one Dataset asks for.
 struct Demand {
-  std::string dataset;   // "namespace/name"
-  ByteCount wanted = 0;  // at most
-  ByteCount floor = 0;   // before others get what they save more by; at most `wanted`
-  std::vector<coordination::Worth> worth;  // of its memory; empty: no job reads it
-  double read = 0;                         // bytes a second
-  bool measured = true;                    // some of its rates; else all are assumed
+  std::string dataset;       // "namespace/name"
+  ByteCount wanted = 0;      // at most
+  ByteCount guaranteed = 0;  // before others get what they save more by; at most `wanted`
+  std::vector<coordination::MarginalBenefit> benefit;  // of its memory; empty: no job reads it
+  double read = 0;                                     // bytes a second
+  bool measured = true;                                // some of its rates; else all are assumed
   std::map<std::string, std::string> node_selector;
   std::optional<std::uint32_t> max_nodes;
   bool on_disk = false;           // what memory has no room for may lie on disk
@@ -67,8 +67,8 @@ struct Placed {
   std::vector<ByteCount> shares;     // of the memory of each of them
   ByteCount granted = 0;             // of all members together, memory and disk
   ByteCount on_disk = 0;             // so much of that
-  ByteCount floor = 0;
-  ByteCount ceiling = 0;
+  ByteCount guaranteed = 0;
+  ByteCount maximum = 0;
   double read = 0;   // bytes a second, as memory was divided by it; 0: nobody, or not known
   double saved = 0;  // of those the store need not deliver
   std::string why;   // it is so much: "1.2 GiB of 4 GiB: saves 35 MiB/s"
@@ -76,7 +76,7 @@ struct Placed {
   std::string message;  // what each policy did
 
   // All that it asked for, which is divided in whole bytes.
-  bool HasAll() const { return granted + members.size() >= ceiling; }
+  bool HasAll() const { return granted + members.size() >= maximum; }
   friend bool operator==(const Placed&, const Placed&) = default;
 };
 

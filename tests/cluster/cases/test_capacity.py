@@ -16,7 +16,7 @@ PAUSES = {"fast": "0", "slow": "1"}
 
 
 def test_memory_goes_where_it_saves_most(installed: Release, workspace: Workspace) -> None:
-    """The Dataset that is read fast has all that it asks for, a floor is kept, and status says why."""
+    """The Dataset that is read fast has all that it asks for, a guarantee is kept, and status says why."""
     node = installed.pods("node")[0]["spec"]["nodeName"]
     whole = workspace.samples.dataset.total_bytes
     offered = int(VALUES["node"]["memory"].removesuffix("Mi")) << 20
@@ -51,10 +51,10 @@ def test_memory_goes_where_it_saves_most(installed: Release, workspace: Workspac
 
     wait_until(
         is_divided,
-        "all of it for what is read fast, and a floor for what no job reads",
+        "all of it for what is read fast, and a guarantee for what no job reads",
         DIVIDED_SECONDS,
     )
-    assert capacity("slow")["ceiling"] == whole
+    assert capacity("slow")["maximum"] == whole
 
     def said(name: str, condition: str) -> str:
         held = workspace.get(f"dataset/{name}")["status"]["conditions"]

@@ -39,20 +39,20 @@ def owner(workspace: Workspace, few: Samples) -> Workspace:
 
 
 @pytest.fixture
-def guest(owner: Workspace, cluster: Cluster, store: Store, few: Samples) -> Iterator[Workspace]:
+def borrower(owner: Workspace, cluster: Cluster, store: Store, few: Samples) -> Iterator[Workspace]:
     """Another namespace, without a Dataset."""
-    space = Workspace(cluster, f"{owner.name}-guest", store, few)
+    space = Workspace(cluster, f"{owner.name}-borrower", store, few)
     space.delete()
     space.create()
     yield space
     space.delete(wait=False)
 
 
-def test_a_store_that_wants_keys(installed: Release, owner: Workspace, guest: Workspace) -> None:
+def test_a_store_that_wants_keys(installed: Release, owner: Workspace, borrower: Workspace) -> None:
     """Each namespace reads by a Secret that it names; keys are where they must be and nowhere else."""
     reader, visitor = Keys("reader"), Keys("visitor")
     owner.apply(*sources.keyed_store(owner.name, owner.samples, [reader, visitor]))
-    owner.apply(reader.secret(owner.name, "keys"), visitor.secret(guest.name, "keys-of-ours"))
+    owner.apply(reader.secret(owner.name, "keys"), visitor.secret(borrower.name, "keys-of-ours"))
     owner.wait_for("deployment/store", "condition=Available", START_SECONDS)
     owner.make_dataset(
         capacity="100%",
@@ -64,16 +64,16 @@ def test_a_store_that_wants_keys(installed: Release, owner: Workspace, guest: Wo
                 "secretRef": {"name": "keys"},
             }
         },
-        access=[{"namespace": guest.name}],
+        access=[{"namespace": borrower.name}],
     )
     name = f"{owner.name}/images"
     lends: Object = {"optcache.io/keys": f"{name}=keys-of-ours"}
 
     # First, so that nothing is in the cache: it must read the store itself.
-    guest.start_training("train", name, pods=1, environment=ENVIRONMENT, annotations=lends)
-    guest.wait_for_batches("train", 1)
+    borrower.start_training("train", name, pods=1, environment=ENVIRONMENT, annotations=lends)
+    borrower.wait_for_batches("train", 1)
     owner.start_training("train", pods=1, environment=ENVIRONMENT)
-    for space in (guest, owner):
+    for space in (borrower, owner):
         space.wait_for_job("train", TRAINING_SECONDS)
         assert all(rank.cached for rank in space.ranks("train"))
         check_samples(space, "train", pods=1, epochs=EPOCHS)
@@ -81,7 +81,7 @@ def test_a_store_that_wants_keys(installed: Release, owner: Workspace, guest: Wo
     reads = sources.reads_of(owner.kubectl("logs", "deployment/store", "--tail=-1"))
     assert {read.status for read in reads} <= {200, 206}
     assert {read.user for read in reads} == {reader.user, visitor.user}
-    story = "\n".join([owner.story(), guest.story(), installed.logs("node"), installed.logs("operator")])
+    story = "\n".join([owner.story(), borrower.story(), installed.logs("node"), installed.logs("operator")])
     assert "index" in story and "train.py" in story
     for trace in (*reader.traces, *visitor.traces):
         assert trace not in story
@@ -138,25 +138,25 @@ def test_a_claim_is_read_while_the_sidecar_is_frozen(
 
 
 def test_a_claim_of_a_guest_is_named_by_its_pods(
-    installed: Release, cluster: Cluster, owner: Workspace, guest: Workspace, volume: Path
+    installed: Release, cluster: Cluster, owner: Workspace, borrower: Workspace, volume: Path
 ) -> None:
     """Without that a pod is refused, and told what to write."""
     source = {"pvc": {"claimName": "images"}}
-    owner.make_dataset(capacity="100%", source=source, access=[{"namespace": guest.name}])
+    owner.make_dataset(capacity="100%", source=source, access=[{"namespace": borrower.name}])
     name = f"{owner.name}/images"
     with pytest.raises(ClusterError, match="optcache.io/claims"):
-        guest.apply(objects.sleeping_pod(guest.name, "without", *objects.injected(name)))
+        borrower.apply(objects.sleeping_pod(borrower.name, "without", *objects.injected(name)))
 
-    of_guest = f"{guest.name}-copy"
-    gone = ("delete", "persistentvolume", of_guest, "--ignore-not-found")
+    of_borrower = f"{borrower.name}-copy"
+    gone = ("delete", "persistentvolume", of_borrower, "--ignore-not-found")
     cluster.kubectl(*gone, "--timeout=60s")
-    guest.apply(*sources.claim(guest.name, "copy", of_guest, volume))
-    guest.wait_for("persistentvolumeclaim/copy", "jsonpath={.status.phase}=Bound", START_SECONDS)
+    borrower.apply(*sources.claim(borrower.name, "copy", of_borrower, volume))
+    borrower.wait_for("persistentvolumeclaim/copy", "jsonpath={.status.phase}=Bound", START_SECONDS)
     lends: Object = {"optcache.io/claims": f"{name}=copy"}
-    guest.start_training("train", name, pods=1, environment=ENVIRONMENT, annotations=lends)
-    guest.wait_for_job("train", TRAINING_SECONDS)
-    assert all(rank.cached for rank in guest.ranks("train"))
-    check_samples(guest, "train", pods=1, epochs=EPOCHS)
+    borrower.start_training("train", name, pods=1, environment=ENVIRONMENT, annotations=lends)
+    borrower.wait_for_job("train", TRAINING_SECONDS)
+    assert all(rank.cached for rank in borrower.ranks("train"))
+    check_samples(borrower, "train", pods=1, epochs=EPOCHS)
     cluster.kubectl(*gone, "--wait=false")
 
 

@@ -7,7 +7,7 @@ way the SHA-256 of the bytes of every sample is written down: a line of JSON for
 Environment: WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them, JOB_COMPLETION_INDEX as
 the Job does; EPOCHS, BATCH, WORKERS, SEED; PAUSE, seconds a batch takes beside; PASSES, how many the
 cache is told of instead of EPOCHS (0: it is not told, and keeps what another may want); STORE_URL;
-OPAQUE=1, a sampler whose order nobody can foretell.
+OPAQUE=1, a sampler whose order nobody can predict.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 
 #include "cache-node/control/savings_table.h"
 #include "coordination/codec.h"
-#include "coordination/savings_book.h"
+#include "coordination/savings_collector.h"
 #include "unit/net/loop_fixture.h"
 
 namespace optcache::node {
@@ -177,7 +177,7 @@ class ReportedSavingsTest : public testing::Test {
   HeldHttp http_;
   ControlHttp control_{http_, "http://127.0.0.1:1"};
   SavingsTable table_;
-  coordination::SavingsBook book_;
+  coordination::SavingsCollector book_;
   std::int64_t sum_ = 0;
   std::vector<std::uint64_t> numbers_;  // of the batches that reports had; 0: none
   ControlClient client_{loop_,

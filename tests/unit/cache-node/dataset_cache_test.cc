@@ -26,7 +26,8 @@ TEST(DatasetCache, AMissThatThePlanKeepsIsHereAtItsNextRead) {
   EXPECT_TRUE(cluster.Put(0, kStream, {0, 3, 7}));
   EXPECT_EQ(cluster.Get(0, kStream, {1, 5, 7}).answer, Answer::kHere);
   EXPECT_EQ(cluster.last_payload(), BytesOf(7, 100));
-  EXPECT_EQ(cluster.cache(0).tier().used(), cluster.cache(0).keeper().spare_bytes());  // given up
+  EXPECT_EQ(cluster.cache(0).tier().used(),
+            cluster.cache(0).retention_manager().spare_bytes());  // given up
 }
 
 TEST(DatasetCache, ANodeThatGoesGivesAwayWhatItHolds) {
@@ -37,7 +38,7 @@ TEST(DatasetCache, ANodeThatGoesGivesAwayWhatItHolds) {
     EXPECT_TRUE(cluster.Read(0, kStream, {0, id, id}));
   EXPECT_EQ(cluster.GiveAway(0), 5U);
   EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
-  EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).push_queue().samples(), 0U);
   EXPECT_EQ(cluster.cache(1).tier().samples() + cluster.cache(2).tier().samples(), 5U);
   for (SampleId id = 0; id < 5; ++id)
     EXPECT_NE(cluster.Get(1, 0, {0, id, id}, GetMode::kUrgent).answer, Answer::kMissKeep) << id;
@@ -109,8 +110,9 @@ TEST(DatasetCache, AMoveThatFindsNoRoomIsGivenUpAtItsDeadline) {
   cluster.Read(0, kStream, {0, 20, 20});
   cluster.Advance(seconds(30));
   cluster.Settle();
-  EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
-  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U) << "it stays while there is room";
+  EXPECT_EQ(cluster.cache(0).push_queue().samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).retention_manager().spare_bytes(), 100U)
+      << "it stays while there is room";
   EXPECT_EQ(cluster.cache(0).counters().dropped_in_transit, 1U);
 }
 
@@ -123,7 +125,7 @@ TEST(DatasetCache, WhatThePlanDoesNotExpectIsFoundThroughItsHome) {
   EXPECT_EQ(cluster.Get(3, kStream, {1, 0, 7}, GetMode::kUrgent).answer, Answer::kPeer);
   EXPECT_EQ(cluster.last_payload(), BytesOf(7, 100));
   cluster.Settle();
-  EXPECT_TRUE(cluster.cache(1).keeper().Inventory().empty());
+  EXPECT_TRUE(cluster.cache(1).retention_manager().Inventory().empty());
 }
 
 TEST(DatasetCache, AReaderThatFetchesFromAPeerKeepsItIfThePlanSaysSo) {
@@ -133,8 +135,8 @@ TEST(DatasetCache, AReaderThatFetchesFromAPeerKeepsItIfThePlanSaysSo) {
   cluster.Plan(kStream, 1, 0, {.keep = true, .keep_at = 4});
   EXPECT_FALSE(cluster.Read(3, kStream, {1, 0, 7}));
   cluster.Settle();
-  EXPECT_TRUE(cluster.cache(1).keeper().Inventory().empty());
-  EXPECT_EQ(cluster.cache(3).keeper().Inventory(), std::vector<SampleId>{7});
+  EXPECT_TRUE(cluster.cache(1).retention_manager().Inventory().empty());
+  EXPECT_EQ(cluster.cache(3).retention_manager().Inventory(), std::vector<SampleId>{7});
 }
 
 TEST(DatasetCache, WhatIsKeptFromAPeerTakesNoRoomOfTheRelay) {
@@ -209,7 +211,7 @@ TEST(DatasetCache, ARankThatRunsAheadGetsACopyAndTheSampleWaits) {
   // When it does, nobody waits for the sample any more.
   EXPECT_FALSE(cluster.Read(0, kStream, {1, 9, 7}));
   cluster.Settle();
-  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
+  EXPECT_EQ(cluster.cache(0).retention_manager().spare_bytes(), 100U);
   EXPECT_EQ(cluster.cache(1).tier().samples(), 0U);
 }
 
@@ -255,46 +257,46 @@ TEST(DatasetCache, BeforeAPlanIsKnownSamplesStayWithTheirReaderAndAreObeyedLater
     EXPECT_TRUE(cluster.Read(0, kStream, {0, id, id}));
   }
   EXPECT_EQ(cluster.cache(0).tier().samples(), 3U);
-  EXPECT_TRUE(cluster.cache(0).keeper().Inventory().empty());
+  EXPECT_TRUE(cluster.cache(0).retention_manager().Inventory().empty());
   cluster.Plan(kStream, 0, 1, {.keep = true, .keep_at = 1});
   cluster.Plan(kStream, 0, 2, {.keep = true, .keep_at = 2});
   cluster.Plan(kStream, 0, 3, {});
-  cluster.cache(0).keeper().OnNewPlan({});
+  cluster.cache(0).retention_manager().OnNewPlan({});
   cluster.Settle();
   EXPECT_NE(cluster.cache(0).tier().Find(1), nullptr);
   EXPECT_NE(cluster.cache(1).tier().Find(2), nullptr);
   EXPECT_EQ(cluster.cache(0).tier().Find(2), nullptr);
-  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
-  EXPECT_EQ(cluster.cache(0).keeper().Inventory(), std::vector<SampleId>{1});
+  EXPECT_EQ(cluster.cache(0).retention_manager().spare_bytes(), 100U);
+  EXPECT_EQ(cluster.cache(0).retention_manager().Inventory(), std::vector<SampleId>{1});
 }
 
 TEST(DatasetCache, WhatAStreamThatWasNeverPlannedHasReadIsFoundByTheNext) {
   LoopbackCluster cluster(Equal(1, 10));
   EXPECT_TRUE(cluster.Read(0, kStream, {0, 1, 5}));
-  EXPECT_TRUE(cluster.cache(0).keeper().Inventory().empty());
-  cluster.cache(0).keeper().OnStreamEnded(kStream);
-  EXPECT_EQ(cluster.cache(0).keeper().Inventory(), std::vector<SampleId>{5});
+  EXPECT_TRUE(cluster.cache(0).retention_manager().Inventory().empty());
+  cluster.cache(0).retention_manager().OnStreamEnded(kStream);
+  EXPECT_EQ(cluster.cache(0).retention_manager().Inventory(), std::vector<SampleId>{5});
 }
 
 TEST(DatasetCache, TheNextPlanGivesUpWhatALatePassOfAStreamThatIsOverKept) {
   LoopbackCluster cluster(Equal(1, 10));
   cluster.Plan(kStream, 7, 0, {.keep = true, .keep_at = 1});
   cluster.Read(0, kStream, {7, 0, 7});
-  cluster.cache(0).keeper().Evict(7, 1);
-  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 0U) << "it was kept again since";
-  cluster.cache(0).keeper().OnStreamEnded(kStream);
-  cluster.cache(0).keeper().Evict(7, 1);
-  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
+  cluster.cache(0).retention_manager().Evict(7, 1);
+  EXPECT_EQ(cluster.cache(0).retention_manager().spare_bytes(), 0U) << "it was kept again since";
+  cluster.cache(0).retention_manager().OnStreamEnded(kStream);
+  cluster.cache(0).retention_manager().Evict(7, 1);
+  EXPECT_EQ(cluster.cache(0).retention_manager().spare_bytes(), 100U);
 }
 
 TEST(DatasetCache, WhatWasKeptForAPassThatIsOverIsGivenUp) {
   LoopbackCluster cluster(Equal(1, 10));
   cluster.Plan(kStream, 0, 0, {.keep = true, .keep_at = 1});
   cluster.Read(0, kStream, {0, 0, 7});
-  cluster.cache(0).keeper().OnPassReached(kStream, 1);
-  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 0U);
-  cluster.cache(0).keeper().OnPassReached(kStream, 2);
-  EXPECT_EQ(cluster.cache(0).keeper().spare_bytes(), 100U);
+  cluster.cache(0).retention_manager().OnPassReached(kStream, 1);
+  EXPECT_EQ(cluster.cache(0).retention_manager().spare_bytes(), 0U);
+  cluster.cache(0).retention_manager().OnPassReached(kStream, 2);
+  EXPECT_EQ(cluster.cache(0).retention_manager().spare_bytes(), 100U);
   EXPECT_EQ(cluster.cache(0).counters().dropped_stale, 1U);
 }
 
@@ -326,12 +328,12 @@ TEST(DatasetCache, AShareThatShrinksIsTrimmedToTheLongestUnusedFirst) {
     cluster.Read(0, kStream, {0, id, id});
   cluster.Read(0, kStream, {0, 10, 0});
   cluster.cache(0).SetBudget(Retention::kPin, 300, 6);
-  cluster.cache(0).keeper().TrimToCapacity();
+  cluster.cache(0).retention_manager().TrimToCapacity();
   EXPECT_EQ(cluster.cache(0).tier().used(), 300U);
   for (const SampleId id : {0U, 8U, 9U})
     EXPECT_NE(cluster.cache(0).tier().Find(id), nullptr) << id;
   cluster.cache(0).SetBudget(Retention::kPin, 0, 0);
-  cluster.cache(0).keeper().TrimToCapacity();
+  cluster.cache(0).retention_manager().TrimToCapacity();
   EXPECT_EQ(cluster.cache(0).tier().samples(), 0U);
 }
 
@@ -343,7 +345,7 @@ TEST(DatasetCache, PinFillsTheOthersThroughAReaderThatIsFull) {
     cluster.Read(0, kStream, {0, id, id});
   for (std::size_t node = 0; node < 4; ++node)
     EXPECT_EQ(cluster.cache(node).tier().used(), 1000U) << node;
-  EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
+  EXPECT_EQ(cluster.cache(0).push_queue().samples(), 0U);
 }
 
 TEST(DatasetCache, ReadsAtAPeerWaitForTheTransitReserve) {

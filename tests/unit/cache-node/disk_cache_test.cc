@@ -38,7 +38,7 @@ struct DiskCacheTest : testing::Test {
   LoopbackCluster::Options Options(std::size_t nodes) {
     return {.nodes = nodes,
             .sizes = SampleSizes(),
-            .plans = &verdicts,
+            .plans = &plan_lookup,
             .make = [this](wire::MemberId self, Effects& effects) -> DatasetCache& {
               return Make(self, effects);
             }};
@@ -52,14 +52,14 @@ struct DiskCacheTest : testing::Test {
                                                      .disk = on_disk,
                                                      .reserve = 300,
                                                      .sizes = plan::Sizes(SampleSizes())},
-                                       ReadDeadlines{}, verdicts, effects));
+                                       ReadDeadlines{}, plan_lookup, effects));
     if (on_disk > 0) caches.back()->UseDisk(tier, disk, MonotonicTime{});
     return *caches.back();
   }
 
   DatasetCache& cache() { return cluster.cache(0); }
   void Keep(PassNumber pass, Position position, wire::MemberId where = 1) {
-    verdicts.verdicts[{kDiskStream, pass, position}] = {.keep = true, .keep_at = where};
+    plan_lookup.plan_lookup[{kDiskStream, pass, position}] = {.keep = true, .keep_at = where};
   }
   // Reads samples [first, last) from the store, each kept here.
   void Fill(SampleId first, SampleId last) {
@@ -96,7 +96,7 @@ struct DiskCacheTest : testing::Test {
   FakeSegmentIo io;
   cache::DiskState disk{1_MiB};
   std::shared_ptr<cache::DiskTier> tier = std::make_shared<cache::DiskTier>(7, io, disk);
-  ScriptedVerdicts verdicts;
+  ScriptedPlanLookup plan_lookup;
   std::vector<std::unique_ptr<DatasetCache>> caches;
   LoopbackCluster cluster;
   std::string payload;
@@ -131,7 +131,7 @@ TEST_F(DiskCacheTest, ItIsReadBackAndStaysWhereItIs) {
 TEST_F(DiskCacheTest, WhatThePlanGivesUpGoesFromTheDiskOnceItsRoomIsNeeded) {
   Fill(0, 55);
   const SampleId id = OneOnDisk();
-  verdicts.verdicts[{kDiskStream, 1, id}] = {};
+  plan_lookup.plan_lookup[{kDiskStream, 1, id}] = {};
   EXPECT_EQ(Read(id, 1).answer, Answer::kHere);
   EXPECT_TRUE(tier->Contains(id));
   EXPECT_EQ(Read(id, 1).answer, Answer::kHere);
@@ -289,14 +289,14 @@ TEST_F(DiskCacheTest, WhatGoesWhileItIsWrittenIsNotKeptOnDisk) {
   cluster.Settle();
   ASSERT_EQ(io.pending(), 1U);
   for (SampleId id = 0; id < 6; ++id) {
-    verdicts.verdicts[{kDiskStream, 1, id}] = {};
+    plan_lookup.plan_lookup[{kDiskStream, 1, id}] = {};
     EXPECT_EQ(cluster.Get(0, kDiskStream, {1, id, id}).answer, Answer::kHere);
   }
   End();
   EXPECT_EQ(tier->samples(), 0U);
   EXPECT_EQ(disk.used(), 0U);
   EXPECT_EQ(cache().tier().on_disk(), 0U);
-  EXPECT_EQ(cache().tier().used(), cache().keeper().spare_bytes());
+  EXPECT_EQ(cache().tier().used(), cache().retention_manager().spare_bytes());
 }
 
 TEST_F(DiskCacheTest, ALifeThatBeginsFindsWhatLiesThere) {
@@ -316,7 +316,7 @@ TEST_F(DiskCacheTest, ALifeThatBeginsFindsWhatLiesThere) {
   DatasetCache next(DatasetConfig{.self = 9,
                                   .retention = Retention::kOptimal,
                                   .sizes = plan::Sizes(std::vector<std::uint32_t>(20, kSize))},
-                    ReadDeadlines{}, verdicts, effects);
+                    ReadDeadlines{}, plan_lookup, effects);
   next.UseDisk(tier, disk, cluster.now());
   EXPECT_EQ(next.tier().samples(), tier->samples());
   EXPECT_LT(tier->samples(), there);
@@ -325,7 +325,7 @@ TEST_F(DiskCacheTest, ALifeThatBeginsFindsWhatLiesThere) {
     EXPECT_EQ(entry.crc, Crc32c(AsBytes(BytesOf(id, kSize))));
     EXPECT_EQ(entry.kept_after.stream, kDiskStream);
   }
-  EXPECT_EQ(next.keeper().Inventory().size(), tier->samples());
+  EXPECT_EQ(next.retention_manager().Inventory().size(), tier->samples());
   next.LeaveDisk();
   next.Tick(cluster.now());
   EXPECT_EQ(tier->samples(), 0U);
@@ -338,7 +338,7 @@ struct TwoNodesOneDisk : DiskCacheTest {
 TEST_F(TwoNodesOneDisk, APeerReadsFromTheDisk) {
   Fill(0, 40);
   const SampleId id = OneOnDisk();
-  verdicts.verdicts[{kDiskStream, 1, id}] = {};
+  plan_lookup.plan_lookup[{kDiskStream, 1, id}] = {};
   cluster.replies(1).clear();
   cluster.Ask(1, kDiskStream, {{1, id, id}}, GetMode::kUrgent);
   for (int i = 0; i < 5; ++i)
@@ -346,7 +346,7 @@ TEST_F(TwoNodesOneDisk, APeerReadsFromTheDisk) {
   ASSERT_EQ(cluster.replies(1).size(), 1U);
   EXPECT_EQ(std::get<wire::SampleReply>(cluster.replies(1).front().message).answer, Answer::kPeer);
   EXPECT_EQ(cluster.replies(1).front().payload, BytesOf(id, kSize));
-  EXPECT_GT(cache().keeper().spare_bytes(), 0U);  // the plan gives it up after that read
+  EXPECT_GT(cache().retention_manager().spare_bytes(), 0U);  // the plan gives it up after that read
 }
 
 TEST_F(TwoNodesOneDisk, WhatLiesOnDiskIsPushedToItsNextReader) {
@@ -402,10 +402,11 @@ TEST_F(TwoNodesOneDisk, WhatIsReadSoonestLeavesFirst) {
 TEST_F(TwoNodesOneDisk, ANodeThatGoesGivesAwayWhatLiesOnDisk) {
   Fill(0, 20);
   ASSERT_GT(tier->samples(), 0U);
-  const Keeper& keeper = cache().keeper();
-  EXPECT_EQ(keeper.Inventory(Keeper::OnDisk::kStays).size(),
-            keeper.Inventory().size() - cache().tier().samples_on_disk());
-  cache().keeper().GiveAway(Keeper::OnDisk::kStays, cluster.now() + seconds(50), cluster.now());
+  const RetentionManager& retention_manager = cache().retention_manager();
+  EXPECT_EQ(retention_manager.Inventory(RetentionManager::OnDisk::kStays).size(),
+            retention_manager.Inventory().size() - cache().tier().samples_on_disk());
+  cache().retention_manager().GiveAway(RetentionManager::OnDisk::kStays,
+                                       cluster.now() + seconds(50), cluster.now());
   for (int i = 0; i < 50; ++i)
     End();
   EXPECT_EQ(cache().tier().samples(), tier->samples());

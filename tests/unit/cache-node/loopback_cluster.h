@@ -21,20 +21,20 @@
 namespace optcache::node {
 
 // What the tests let the plan say, by (stream, pass, position).
-class ScriptedVerdicts final : public Verdicts {
+class ScriptedPlanLookup final : public PlanLookup {
  public:
-  std::optional<Verdict> Find(const ReadKey& key) const override {
-    const auto it = verdicts.find({key.stream, key.pass, key.position});
-    return it == verdicts.end() ? std::nullopt : std::optional(it->second);
+  std::optional<PlanDecision> Find(const ReadKey& key) const override {
+    const auto it = plan_lookup.find({key.stream, key.pass, key.position});
+    return it == plan_lookup.end() ? std::nullopt : std::optional(it->second);
   }
-  std::map<std::tuple<StreamId, PassNumber, Position>, Verdict> verdicts;
+  std::map<std::tuple<StreamId, PassNumber, Position>, PlanDecision> plan_lookup;
 };
 
-// What a sample is; what a guest puts in its place is something else.
-inline std::string BytesOf(SampleId id, std::uint32_t size, GuestId guest = kNoGuest) {
+// What a sample is; what a borrower puts in its place is something else.
+inline std::string BytesOf(SampleId id, std::uint32_t size, BorrowerId borrower = kNoBorrower) {
   std::string bytes(size, '\0');
   for (std::uint32_t i = 0; i < size; ++i)
-    bytes[i] = static_cast<char>(id * 31 + i + guest);
+    bytes[i] = static_cast<char>(id * 31 + i + borrower);
   return bytes;
 }
 
@@ -49,7 +49,7 @@ class LoopbackCluster {
     ByteCount capacity = 1000;
     ByteCount reserve = 100;
     std::vector<std::uint32_t> sizes;
-    const Verdicts* plans = nullptr;  // instead of what Plan says
+    const PlanLookup* plans = nullptr;  // instead of what Plan says
     // Whose caches they are, made by the test and outliving this; else it makes its own.
     std::function<DatasetCache&(wire::MemberId, Effects&)> make{};
   };
@@ -73,12 +73,12 @@ class LoopbackCluster {
   }
 
   DatasetCache& cache(std::size_t node) { return nodes_[node]->cache; }
-  ScriptedVerdicts& verdicts() { return verdicts_; }
-  void Plan(StreamId stream, PassNumber pass, Position position, Verdict verdict) {
-    verdicts_.verdicts[{stream, pass, position}] = verdict;
+  ScriptedPlanLookup& plan_lookup() { return plan_lookup_; }
+  void Plan(StreamId stream, PassNumber pass, Position position, PlanDecision decision) {
+    plan_lookup_.plan_lookup[{stream, pass, position}] = decision;
   }
   // Whose sidecars ask and put from now on.
-  void Be(GuestId guest) { guest_ = guest; }
+  void Be(BorrowerId borrower) { borrower_ = borrower; }
   void Advance(Duration by) { clock_.Advance(by); }
   MonotonicTime now() const { return clock_.Now(); }
   void CutOff(std::size_t node) { nodes_[node]->reachable = false; }
@@ -107,8 +107,8 @@ class LoopbackCluster {
   }
   // The node goes. How many samples it sends to others.
   std::size_t GiveAway(std::size_t node) {
-    const std::size_t samples = cache(node).keeper().GiveAway(
-        Keeper::OnDisk::kGoes, clock_.Now() + std::chrono::seconds(10), clock_.Now());
+    const std::size_t samples = cache(node).retention_manager().GiveAway(
+        RetentionManager::OnDisk::kGoes, clock_.Now() + std::chrono::seconds(10), clock_.Now());
     Settle();
     return samples;
   }
@@ -122,7 +122,7 @@ class LoopbackCluster {
   std::uint32_t Ask(std::size_t node, StreamId stream, std::vector<wire::ReadItem> items,
                     wire::GetMode mode = wire::GetMode::kStage) {
     const std::uint32_t request_id = next_request_++;
-    cache(node).OnGet({.client = kSidecar, .guest = guest_}, request_id,
+    cache(node).OnGet({.client = kSidecar, .borrower = borrower_}, request_id,
                       {.stream = stream, .mode = mode, .items = std::move(items)}, clock_.Now());
     return request_id;
   }
@@ -145,11 +145,11 @@ class LoopbackCluster {
   // As the sidecar after a store read. True when accepted.
   bool Put(std::size_t node, StreamId stream, wire::ReadItem item, wire::LeaseId lease = 0) {
     DatasetCache& target = cache(node);
-    const std::string bytes = BytesOf(item.id, sizes_[item.id], guest_);
-    auto buffer = target.Receive({.id = item.id, .guest = guest_}, bytes.size());
+    const std::string bytes = BytesOf(item.id, sizes_[item.id], borrower_);
+    auto buffer = target.Receive({.id = item.id, .borrower = borrower_}, bytes.size());
     if (buffer) std::copy_n(AsBytes(bytes).begin(), bytes.size(), buffer->writable().begin());
     nodes_[node]->replies.clear();
-    target.OnPut({.client = kSidecar, .guest = guest_}, 0,
+    target.OnPut({.client = kSidecar, .borrower = borrower_}, 0,
                  {.stream = stream, .item = item, .lease = lease, .crc = Crc32c(AsBytes(bytes))},
                  buffer, OkStatus(), clock_.Now());
     const bool accepted =
@@ -193,13 +193,14 @@ class LoopbackCluster {
           cache(options.make ? options.make(self, *this) : MakeOwn(options)) {}
 
     DatasetCache& MakeOwn(const Options& options) {
-      const Verdicts& verdicts = options.plans != nullptr ? *options.plans : cluster.verdicts_;
+      const PlanLookup& plan_lookup =
+          options.plans != nullptr ? *options.plans : cluster.plan_lookup_;
       own = std::make_unique<DatasetCache>(DatasetConfig{.self = member,
                                                          .retention = options.retention,
                                                          .capacity = options.capacity,
                                                          .reserve = options.reserve,
                                                          .sizes = cluster.sizes_},
-                                           ReadDeadlines{}, verdicts, *this);
+                                           ReadDeadlines{}, plan_lookup, *this);
       return *own;
     }
 
@@ -289,13 +290,13 @@ class LoopbackCluster {
   }
 
   ManualClock clock_;
-  ScriptedVerdicts verdicts_;
+  ScriptedPlanLookup plan_lookup_;
   plan::Sizes sizes_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::deque<Envelope> queue_;
   std::uint32_t next_request_ = 1;
   std::string last_payload_;
-  GuestId guest_ = kNoGuest;
+  BorrowerId borrower_ = kNoBorrower;
 };
 
 }  // namespace optcache::node

@@ -27,11 +27,12 @@ class ManifestFileTest : public testing::Test {
       RETURN_IF_ERROR(writer.Write(bytes.substr(0, piece)));
     return OkStatus();
   }
-  Status Store(std::string_view bytes, const std::string& digest, std::uint32_t samples_max = 0) {
+  Status Store(std::string_view bytes, const std::string& digest,
+               std::uint32_t manifest_samples_max = 0) {
     auto writer = ManifestWriter::Open(file_, bytes.size());
     if (!writer) return writer.error();
     RETURN_IF_ERROR(Write(**writer, bytes));
-    return (*writer)->Keep(digest, samples_max);
+    return (*writer)->Keep(digest, manifest_samples_max);
   }
   // Until its end, or an error.
   Result<std::string> ReadAll(std::size_t piece = 100) {

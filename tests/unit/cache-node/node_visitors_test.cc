@@ -15,12 +15,12 @@ namespace {
 
 constexpr ClientId kNode = 9;
 
-// Pods of three namespaces, of which one owns the dataset and another is its guest.
+// Pods of three namespaces, of which one owns the dataset and another is its borrower.
 class NodeVisitorsTest : public testing::Test {
  protected:
   void SetUp() override {
     Enter(1, owner_, "vision");
-    Enter(2, guest_, "speech");
+    Enter(2, borrower_, "speech");
     Enter(3, stranger_, "sound");
   }
   void Enter(ClientId client, FakeConnection& connection, const std::string& ns) {
@@ -46,19 +46,19 @@ class NodeVisitorsTest : public testing::Test {
   ManualClock clock_;
   InstantReviewer reviewer_;
   TokenCheck tokens_{reviewer_, clock_};
-  Refusals refusals_{clock_};
+  RefusalCounters refusal_counters_{clock_};
   coordination::DesiredState state_{
       .datasets = {{.name = "vision/birds", .key = 1, .namespaces = {"vision", "speech"}}}};
-  Doorkeeper door_{tokens_,
-                   refusals_,
+  Authorizer door_{tokens_,
+                   refusal_counters_,
                    clock_,
                    [this]() -> const coordination::DesiredState& { return state_; },
                    {}};
   StreamTable streams_;
   FakeConnection owner_{wire::Role::kSidecar, "10.0.0.1:1"};
-  FakeConnection guest_{wire::Role::kSidecar, "10.0.0.2:1"};
+  FakeConnection borrower_{wire::Role::kSidecar, "10.0.0.2:1"};
   FakeConnection stranger_{wire::Role::kSidecar, "10.0.0.3:1"};
-  NodeVisitors visitors_{loop_, SystemClock(), door_, refusals_, streams_};
+  NodeVisitors visitors_{loop_, SystemClock(), door_, refusal_counters_, streams_};
 };
 
 TEST_F(NodeVisitorsTest, AdmitsWhatTheDoorkeeperLetsThemSay) {
@@ -68,7 +68,7 @@ TEST_F(NodeVisitorsTest, AdmitsWhatTheDoorkeeperLetsThemSay) {
     EXPECT_EQ(visitors_.Admit(client, get).ok(), client != 3);
     EXPECT_EQ(visitors_.Admit(client, put).ok(), client != 3);
   }
-  EXPECT_EQ(refusals_.count(Refused::kNamespace), 2U);
+  EXPECT_EQ(refusal_counters_.count(Refused::kNamespace), 2U);
 }
 
 TEST_F(NodeVisitorsTest, AStreamThatAPodHasNotAnnouncedHasNoOrder) {
@@ -123,7 +123,7 @@ TEST_F(NodeVisitorsTest, TheOwnerAndNodesAreBelieved) {
   for (const ClientId client : {ClientId{1}, kNode}) {
     for (const bool has_digests : {false, true}) {
       const PutTerms terms = visitors_.TermsOf(client, "vision/birds", has_digests);
-      EXPECT_EQ(terms.guest, kNoGuest);
+      EXPECT_EQ(terms.borrower, kNoBorrower);
       EXPECT_FALSE(terms.to_prove);
     }
   }
@@ -131,23 +131,23 @@ TEST_F(NodeVisitorsTest, TheOwnerAndNodesAreBelieved) {
 
 TEST_F(NodeVisitorsTest, AGuestIsToProveWhatItPutsWhereThatCanBeProven) {
   const PutTerms terms = visitors_.TermsOf(2, "vision/birds", true);
-  EXPECT_EQ(terms.guest, kNoGuest);
+  EXPECT_EQ(terms.borrower, kNoBorrower);
   EXPECT_TRUE(terms.to_prove);
 }
 
 TEST_F(NodeVisitorsTest, WithoutDigestsAGuestPutsForItself) {
   const PutTerms terms = visitors_.TermsOf(2, "vision/birds", false);
   EXPECT_FALSE(terms.to_prove);
-  ASSERT_NE(terms.guest, kNoGuest);
-  EXPECT_EQ(visitors_.TermsOf(2, "vision/flowers", false).guest, terms.guest);
-  EXPECT_NE(visitors_.TermsOf(3, "vision/birds", false).guest, terms.guest);
+  ASSERT_NE(terms.borrower, kNoBorrower);
+  EXPECT_EQ(visitors_.TermsOf(2, "vision/flowers", false).borrower, terms.borrower);
+  EXPECT_NE(visitors_.TermsOf(3, "vision/birds", false).borrower, terms.borrower);
 }
 
 TEST_F(NodeVisitorsTest, PodsOfOneNamespaceAreOneGuest) {
   FakeConnection second(wire::Role::kSidecar, "10.0.0.4:1");
   Enter(4, second, "speech");
-  EXPECT_EQ(visitors_.TermsOf(4, "vision/birds", false).guest,
-            visitors_.TermsOf(2, "vision/birds", false).guest);
+  EXPECT_EQ(visitors_.TermsOf(4, "vision/birds", false).borrower,
+            visitors_.TermsOf(2, "vision/birds", false).borrower);
 }
 
 // "vision-x" and "vis" are not "vision".
@@ -156,25 +156,25 @@ TEST_F(NodeVisitorsTest, ANamespaceWithALikeNameIsAGuest) {
   FakeConnection shorter(wire::Role::kSidecar, "10.0.0.5:1");
   Enter(4, longer, "vision-x");
   Enter(5, shorter, "vis");
-  EXPECT_NE(visitors_.TermsOf(4, "vision/birds", false).guest, kNoGuest);
-  EXPECT_NE(visitors_.TermsOf(5, "vision/birds", false).guest, kNoGuest);
+  EXPECT_NE(visitors_.TermsOf(4, "vision/birds", false).borrower, kNoBorrower);
+  EXPECT_NE(visitors_.TermsOf(5, "vision/birds", false).borrower, kNoBorrower);
 }
 
 TEST_F(NodeVisitorsTest, KnowsTheGuestsWhoseAccessWasTakenBack) {
-  const GuestId speech = visitors_.TermsOf(2, "vision/birds", false).guest;
+  const BorrowerId speech = visitors_.TermsOf(2, "vision/birds", false).borrower;
   EXPECT_TRUE(visitors_.Uninvited(state_.datasets[0]).empty());
   state_.datasets[0].namespaces = {"vision"};
-  EXPECT_EQ(visitors_.Uninvited(state_.datasets[0]), std::vector<GuestId>{speech});
+  EXPECT_EQ(visitors_.Uninvited(state_.datasets[0]), std::vector<BorrowerId>{speech});
 }
 
 TEST_F(NodeVisitorsTest, BytesOfThatDigestAreProven) {
   EXPECT_TRUE(Prove("right").ok());
-  EXPECT_EQ(refusals_.count(Refused::kPut), 0U);
+  EXPECT_EQ(refusal_counters_.count(Refused::kPut), 0U);
 }
 
 TEST_F(NodeVisitorsTest, OtherBytesAreRefusedAndCounted) {
   EXPECT_EQ(Prove("wrong").code(), Code::kDataLoss);
-  EXPECT_EQ(refusals_.count(Refused::kPut), 1U);
+  EXPECT_EQ(refusal_counters_.count(Refused::kPut), 1U);
 }
 
 TEST_F(NodeVisitorsTest, OnlySoMuchWaitsForItsProof) {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "cache-node/planning/plan_book.h"
+#include "cache-node/planning/plan_index.h"
 #include "cache-node/planning/planned_shares.h"
 
 namespace optcache::node {
@@ -58,7 +58,7 @@ TEST(PassCounts, AreBounded) {
   EXPECT_EQ(counts.passes().size(), coordination::kMaxStreams);
 }
 
-// --- What plans foretell of the same passes -----------------------------------------------------
+// --- What plans predict of the same passes -----------------------------------------------------
 
 constexpr std::size_t kNodes = 3;
 constexpr Position kLength = 100;

@@ -264,7 +264,7 @@ TEST(PlanDeriver, PassesThatStopEarlyAreReadFromTheStoreAsOftenAsMinWouldReadThe
     task.streams[0].stops_at = kStopsAt;
 
     Derived derived;
-    PlanBook book;
+    PlanIndex book;
     plan::Replay replay(plan::Sizes::Equal(job.samples, 1),
                         std::vector<ByteCount>(world, job.capacity / world));
     std::pair<PassNumber, Position> planned;

@@ -1,5 +1,5 @@
 // Whole training runs through several nodes' caches in one thread, with the real planner: what the
-// nodes do must be what the plan foretold, but for samples that it gave up and that were still
+// nodes do must be what the plan predicted, but for samples that it gave up and that were still
 // there.
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "cache-node/planning/plan_book.h"
 #include "cache-node/planning/plan_deriver.h"
+#include "cache-node/planning/plan_index.h"
 #include "plan/plan.h"
 #include "sampler/order_source.h"
 #include "unit/cache-node/loopback_cluster.h"
@@ -86,7 +86,7 @@ Outcome Train(const Run& run) {
   auto planner = plan::Planner::Make(inputs, orders);
   EXPECT_TRUE(planner.has_value());
 
-  PlanBook book;
+  PlanIndex book;
   LoopbackCluster cluster({.nodes = run.nodes,
                            .capacity = capacity,
                            .reserve = capacity / 50,
@@ -102,9 +102,9 @@ Outcome Train(const Run& run) {
     }
     for (std::size_t node = 0; node < run.nodes; ++node) {
       for (const SampleId id : window.evictions)
-        cluster.cache(node).keeper().Evict(id, pass);
-      cluster.cache(node).keeper().KeepFor(window.passes_ahead);
-      cluster.cache(node).keeper().OnPassReached(kRunStream, pass);
+        cluster.cache(node).retention_manager().Evict(id, pass);
+      cluster.cache(node).retention_manager().KeepFor(window.passes_ahead);
+      cluster.cache(node).retention_manager().OnPassReached(kRunStream, pass);
     }
     const auto order = OrderOf(run, *source, pass);
     for (Position position = 0; position < order.size(); ++position) {
@@ -121,15 +121,15 @@ Outcome Train(const Run& run) {
     const Counters& counters = cluster.cache(node).counters();
     outcome.lost += counters.dropped_in_transit + counters.puts_refused;
     outcome.spare += counters.hits_spare;
-    sum.foretold_misses += counters.foretold_misses;
+    sum.predicted_misses += counters.predicted_misses;
     sum.misses += counters.misses;
-    sum.foretold_moved_bytes += counters.foretold_moved_bytes;
+    sum.predicted_moved_bytes += counters.predicted_moved_bytes;
     sum.moved_bytes += counters.moved_bytes;
-    EXPECT_LE(counters.foretold_local, counters.hits_local) << node;
-    EXPECT_LE(counters.foretold_bytes_local, counters.hit_bytes_local) << node;
+    EXPECT_LE(counters.predicted_local, counters.hits_local) << node;
+    EXPECT_LE(counters.predicted_bytes_local, counters.hit_bytes_local) << node;
   }
-  EXPECT_EQ(sum.foretold_misses, sum.misses + outcome.spare);
-  EXPECT_LE(sum.moved_bytes, sum.foretold_moved_bytes);
+  EXPECT_EQ(sum.predicted_misses, sum.misses + outcome.spare);
+  EXPECT_LE(sum.moved_bytes, sum.predicted_moved_bytes);
   return outcome;
 }
 
@@ -227,7 +227,7 @@ std::uint64_t StoreReadsOfJobsApart(std::size_t nodes, PassNumber passes, double
     return pass < passes ? orders[stream - 1][pass] : nullptr;
   });
   EXPECT_TRUE(planner.has_value());
-  PlanBook book;
+  PlanIndex book;
   LoopbackCluster cluster({.nodes = nodes,
                            .capacity = capacity,
                            .reserve = capacity / 50,
@@ -286,7 +286,7 @@ TEST(PlannedRun, JobsThatBeginInMidPassReadWhatFitsOnce) {
     if (pass >= kPasses) return nullptr;
     return std::make_shared<const std::vector<SampleId>>(order_of(stream, pass));
   });
-  PlanBook book;
+  PlanIndex book;
   LoopbackCluster cluster(
       {.capacity = kSamples * kBytes, .reserve = kBytes, .sizes = sizes, .plans = &book});
   const auto members = std::make_shared<std::vector<wire::MemberId>>(1, wire::MemberId{1});
@@ -295,7 +295,7 @@ TEST(PlannedRun, JobsThatBeginInMidPassReadWhatFitsOnce) {
   for (plan::PlanWindow window = planner->Next().value(); !window.plans.empty();
        window = planner->Next().value()) {
     for (const SampleId id : window.evictions)
-      cluster.cache(0).keeper().Evict(id, kPasses);
+      cluster.cache(0).retention_manager().Evict(id, kPasses);
     std::multimap<Position, ReadKey> reads;  // in turns, by how many the job has made
     for (const auto& plan : window.plans) {
       planned_reads += plan->stats().store_reads;

@@ -20,10 +20,10 @@ TEST(Relocation, WhatThePlanHasNoRoomForGoesWhereItSaysInItsOrder) {
     EXPECT_TRUE(cluster.Read(0, kMovedStream, {0, id, id}));
   }
   // Sample 9 is not here.
-  EXPECT_EQ(
-      cluster.cache(0).keeper().Relocate({{4, 3}, {9, 3}, {1, 2}, {0, 3}}, Keeper::OnDisk::kGoes,
-                                         cluster.now() + seconds(10), cluster.now()),
-      3U);
+  EXPECT_EQ(cluster.cache(0).retention_manager().Relocate(
+                {{4, 3}, {9, 3}, {1, 2}, {0, 3}}, RetentionManager::OnDisk::kGoes,
+                cluster.now() + seconds(10), cluster.now()),
+            3U);
   cluster.Settle();
   EXPECT_EQ(cluster.cache(0).tier().samples(), 2U);
   EXPECT_NE(cluster.cache(1).tier().Find(1), nullptr);
@@ -43,14 +43,14 @@ TEST(Relocation, WhatNobodyTakesInTimeIsLostAndCounted) {
   cluster.Plan(kMovedStream, 0, 1, {.keep = true, .keep_at = 1});
   EXPECT_TRUE(cluster.Read(0, kMovedStream, {0, 1, 1}));
   cluster.CutOff(1);
-  (void)cluster.cache(0).keeper().Relocate({{1, 2}}, Keeper::OnDisk::kGoes,
-                                           cluster.now() + seconds(10), cluster.now());
+  (void)cluster.cache(0).retention_manager().Relocate({{1, 2}}, RetentionManager::OnDisk::kGoes,
+                                                      cluster.now() + seconds(10), cluster.now());
   cluster.Settle();
   EXPECT_EQ(cluster.cache(0).tier().samples(), 1U);
   cluster.Advance(seconds(10));
   cluster.Settle();
-  EXPECT_EQ(cluster.cache(0).mover().outbox_samples(), 0U);
-  EXPECT_TRUE(cluster.cache(0).keeper().Inventory().empty());
+  EXPECT_EQ(cluster.cache(0).push_queue().samples(), 0U);
+  EXPECT_TRUE(cluster.cache(0).retention_manager().Inventory().empty());
   EXPECT_EQ(cluster.cache(0).counters().relocations_lost, 1U);
 }
 
@@ -92,40 +92,41 @@ TEST(Relocation, WhatIsReadSoonestIsPushedFirst) {
   SilentPeers peers;
   Counters counters;
   PassCounts passes;
-  Mover mover(1, peers, counters, passes, {.in_flight = 2});
+  PushQueue push_queue(1, peers, counters, passes, {.in_flight = 2});
   const auto bytes = std::make_shared<cache::SampleBytes>(10);
   const MonotonicTime now{seconds(1)};
   const auto add = [&](SampleId id, std::uint64_t turn) {
-    mover.Add({.id = id, .receiver = 2, .turn = turn, .relocates = true},
-              {.bytes = bytes, .size = 10}, now);
+    push_queue.Add({.id = id, .receiver = 2, .turn = turn, .relocates = true},
+                   {.bytes = bytes, .size = 10}, now);
   };
   add(1, 4);
   add(2, 3);
   add(3, 2);
   add(4, 1);
   add(2, 5);  // takes the place of its first order
-  mover.Tick(now);
+  push_queue.Tick(now);
   EXPECT_EQ(peers.pushed, (std::vector<SampleId>{4, 3}));
-  EXPECT_TRUE(mover.OnReply(4, true, now));
-  mover.Cancel(3);
-  mover.Tick(now);
+  EXPECT_TRUE(push_queue.OnReply(4, true, now));
+  push_queue.Cancel(3);
+  push_queue.Tick(now);
   EXPECT_EQ(peers.pushed, (std::vector<SampleId>{4, 3, 1, 2}));
-  EXPECT_EQ(mover.outbox_samples(), 2U);
+  EXPECT_EQ(push_queue.samples(), 2U);
 }
 
 TEST(Relocation, AnAnswerToAReplacedOrderDoesNotCount) {
   SilentPeers peers;
-  ScriptedVerdicts verdicts;
-  verdicts.verdicts[{kMovedStream, 0, 1}] = {.keep = true, .keep_at = 1};
+  ScriptedPlanLookup plan_lookup;
+  plan_lookup.plan_lookup[{kMovedStream, 0, 1}] = {.keep = true, .keep_at = 1};
   DatasetCache cache(
       {.self = 1, .capacity = 1000, .sizes = plan::Sizes(std::vector<std::uint32_t>(10, 100))},
-      ReadDeadlines{}, verdicts, peers);
+      ReadDeadlines{}, plan_lookup, peers);
   cache.SetMembers({1, 2, 3});
   const MonotonicTime now{seconds(1)};
   cache.OnPut({.client = LoopbackCluster::kSidecar}, 0, {.stream = kMovedStream, .item = {0, 1, 1}},
               cache.Receive({.id = 1}, 100), OkStatus(), now);
   for (const wire::MemberId receiver : {2U, 3U}) {
-    (void)cache.keeper().Relocate({{1, receiver}}, Keeper::OnDisk::kGoes, now + seconds(10), now);
+    (void)cache.retention_manager().Relocate({{1, receiver}}, RetentionManager::OnDisk::kGoes,
+                                             now + seconds(10), now);
     cache.Tick(now);
   }
   ASSERT_EQ(peers.pushed, (std::vector<SampleId>{1, 1}));
@@ -139,16 +140,16 @@ TEST(Relocation, ALateAnswerCountsForAPushThatWasRepeated) {
   SilentPeers peers;
   Counters counters;
   PassCounts passes;
-  Mover mover(1, peers, counters, passes, {});
+  PushQueue push_queue(1, peers, counters, passes, {});
   MonotonicTime now{seconds(1)};
-  mover.Add({.id = 1, .receiver = 2},
-            {.bytes = std::make_shared<cache::SampleBytes>(10), .size = 10}, now);
-  mover.Tick(now);
+  push_queue.Add({.id = 1, .receiver = 2},
+                 {.bytes = std::make_shared<cache::SampleBytes>(10), .size = 10}, now);
+  push_queue.Tick(now);
   now += seconds(3);
-  mover.Tick(now);
+  push_queue.Tick(now);
   ASSERT_EQ(peers.pushed, (std::vector<SampleId>{1, 1}));
-  EXPECT_TRUE(mover.Awaits(1, peers.requests[0]));
-  EXPECT_TRUE(mover.OnReply(1, true, now));
+  EXPECT_TRUE(push_queue.Awaits(1, peers.requests[0]));
+  EXPECT_TRUE(push_queue.OnReply(1, true, now));
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class RolloutRun {
     pass_ = 0;
     position_ = 0;
     misses_.clear();
-    ++state_.streams[0].life.counter;
+    ++state_.streams[0].generation.counter;
     for (auto& node : nodes_)
       EXPECT_FALSE(node->Apply(state_, homes_, cluster_.now())) << "a plan is asked for";
   }
@@ -199,7 +199,7 @@ class RolloutRun {
     std::set<SampleId> held;
     for (auto& node : nodes_) {
       auto& ids = base.emplace_back(members_[base.size()], std::vector<SampleId>()).second;
-      for (const SampleId id : node->cache().keeper().Inventory()) {
+      for (const SampleId id : node->cache().retention_manager().Inventory()) {
         if (held.insert(id).second) ids.push_back(id);
       }
     }
@@ -373,7 +373,7 @@ TEST(RolloutRun, AllGoBackAtOnceInTheMiddleOfAPassAndNothingIsLost) {
     std::size_t held_after = 0;
     for (std::size_t node = 0; node < kRunNodes; ++node) {
       EXPECT_EQ(run.node(node).revision(), other.name);
-      EXPECT_EQ(run.cluster().cache(node).mover().outbox_samples(), 0U);
+      EXPECT_EQ(run.cluster().cache(node).push_queue().samples(), 0U);
       held_after += run.cluster().cache(node).tier().samples();
       EXPECT_LE(run.cluster().cache(node).tier().used(), kRunCapacity);
     }
@@ -439,14 +439,14 @@ TEST(RolloutRun, WhatANodeWithoutAShareHoldsDoesNotWaitForeverForAPlan) {
   run.TakeShareOf(2);
   run.LoseBase();
   run.cluster().Settle();
-  for (const SampleId id : loser.keeper().Inventory())
+  for (const SampleId id : loser.retention_manager().Inventory())
     EXPECT_FALSE(run.cluster().Read(0, 0, {0, 0, id})) << "it is found meanwhile";
   run.cluster().Advance(std::chrono::seconds(29));
   run.node(2).GiveAwayIfDue(run.cluster().now());
-  EXPECT_EQ(loser.mover().outbox_samples(), 0U);
+  EXPECT_EQ(loser.push_queue().samples(), 0U);
   run.cluster().Advance(std::chrono::seconds(1));
   run.node(2).GiveAwayIfDue(run.cluster().now());
-  EXPECT_GE(loser.mover().outbox_samples(), held - held / 20) << "but for what is spare";
+  EXPECT_GE(loser.push_queue().samples(), held - held / 20) << "but for what is spare";
 }
 
 TEST(RolloutRun, WhatANodeWithoutAShareHoldsOutlastsAChangeOfRevision) {
@@ -460,7 +460,7 @@ TEST(RolloutRun, WhatANodeWithoutAShareHoldsOutlastsAChangeOfRevision) {
   run.GoOver(kRunNodes, kPinRevision);
   run.cluster().Advance(std::chrono::seconds(30));
   run.node(2).GiveAwayIfDue(run.cluster().now());
-  EXPECT_GE(loser.mover().outbox_samples(), held - held / 20) << "but for what is spare";
+  EXPECT_GE(loser.push_queue().samples(), held - held / 20) << "but for what is spare";
 }
 
 }  // namespace

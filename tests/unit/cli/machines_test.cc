@@ -41,9 +41,10 @@ TEST(Machines, AskForNoMoreMemoryThanThereIs) {
 
 TEST(Machines, ANodesCommandLine) {
   const ChildSpec spec = NodeOf(kMachine, kOptions);
-  EXPECT_EQ(Joined(spec),
-            "/opt/bin/optcache-node --name node-1 --listen unix:/state/run/node-1.sock --http "
-            "127.0.0.1:4201 --coordinator unix:/state/run/coordinator.sock --memory 1000");
+  EXPECT_EQ(
+      Joined(spec),
+      "/opt/bin/optcache-node --name node-1 --listen unix:/state/run/node-1.sock --metrics-address "
+      "127.0.0.1:4201 --coordinator unix:/state/run/coordinator.sock --memory 1000");
   EXPECT_EQ(spec.log_file, "/state/logs/node-1.log");
 }
 
@@ -58,13 +59,13 @@ TEST(Machines, ASidecarsCommandLine) {
   datasets[1].keys_folder = "/keys";
   datasets[1].patience = std::chrono::minutes(30);
   datasets[1].price = {.per_request = 0.0000004, .per_gib = 0.09};
-  EXPECT_EQ(
-      Joined(SidecarOf(kMachine, kOptions, datasets)),
-      "/opt/bin/optcache-sidecar --name sidecar-1 --socket /run/machine-1.sock --node "
-      "unix:/state/run/node-1.sock --http 127.0.0.1:4301 --arena 200 --overflow 300 --dataset "
-      "vision/a=/state/a.manifest=/data/a --dataset "
-      "vision/b=/state/b.manifest=http://h/b?x=1 --keys vision/b=/keys --patience "
-      "vision/b=1800s --price-per-request vision/b=0.0000004 --price-per-gib vision/b=0.09");
+  EXPECT_EQ(Joined(SidecarOf(kMachine, kOptions, datasets)),
+            "/opt/bin/optcache-sidecar --name sidecar-1 --socket /run/machine-1.sock --node "
+            "unix:/state/run/node-1.sock --metrics-address 127.0.0.1:4301 --arena 200 --overflow "
+            "300 --dataset "
+            "vision/a=/state/a.manifest=/data/a --dataset "
+            "vision/b=/state/b.manifest=http://h/b?x=1 --keys vision/b=/keys --patience "
+            "vision/b=1800s --price-per-request vision/b=0.0000004 --price-per-gib vision/b=0.09");
 }
 
 TEST(Machines, ASidecarTrustsTheCertificatesThatAreGiven) {

@@ -65,7 +65,7 @@ TEST(MemorySplit, FollowsRatesOnlyNowAndThen) {
 }
 
 TEST(MemorySplit, FloorsAreKept) {
-  MemorySplit split({{.spec = Wanting("a", 100).spec, .floor = 50}, Wanting("b", 100)});
+  MemorySplit split({{.spec = Wanting("a", 100).spec, .guaranteed = 50}, Wanting("b", 100)});
   const auto specs = split.Update(Read(120, 1, 10), kBegin);
   ASSERT_TRUE(specs);
   EXPECT_EQ((*specs)[0].capacity, 50U);

@@ -1,6 +1,6 @@
 #pragma once
 
-// A CachePlan on its way from revision 3 to 4, for the tests of the rollout verbs.
+// A CachePlan on its way from revision 3 to 4, for the tests of the rollout subcommands.
 
 #include <string>
 

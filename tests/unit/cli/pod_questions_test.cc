@@ -31,7 +31,7 @@ TEST(AskAboutPod, AsksForItsOwnDatasetsOneByOne) {
 }
 
 TEST(AskAboutPod, AnAnnotationIsNoOptionOfKubectl) {
-  const FakeKubectl fake({{"get pod p", {PodOf("--server=http://a")}}});
+  const FakeKubectl fake({FakeKubectl::Rule{"get pod p", {PodOf("--server=http://a")}}});
   const auto answers = AskAboutPod(fake.kubectl(), "", "p");
   ASSERT_TRUE(answers) << answers.error().message();
   EXPECT_EQ(fake.Calls().find(" --server"), std::string::npos) << fake.Calls();

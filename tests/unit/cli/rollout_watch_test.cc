@@ -105,7 +105,7 @@ TEST(RolloutPage, ShowsWhatIsPrinted) {
     EXPECT_TRUE(page->contains("```\n" + *printed + "```\n")) << name;
   }
   const PlanResource stopped = ReadPlanResource(StoppedPlan().dump()).value();
-  const RolloutStory story = TellRollout(stopped, ReadPlanRevisions(kRevisions).value());
+  const RolloutProgress story = TellRollout(stopped, ReadPlanRevisions(kRevisions).value());
   EXPECT_TRUE(page->contains("```\nerror: " + story.line + "\n" + story.advice + "\n```\n"))
       << story.line;
 }

@@ -49,7 +49,7 @@ kube::Json DatasetJson() {
   return kube::Json::parse(R"({
     "metadata": {"namespace": "vision", "name": "images"},
     "spec": {"cost": {"perRequest": "0.0000004", "perGiB": 2}},
-    "status": {"manifestDigest": "8b1f", "samples": 1000, "bytes": 50000, "capacity": {"granted": 15000, "ceiling": 20000},
+    "status": {"manifestDigest": "8b1f", "samples": 1000, "bytes": 50000, "capacity": {"granted": 15000, "maximum": 20000},
                "nodes": [{"name": "m1"}, {"name": "m2"}, {"name": "m3"}]}})");
 }
 
@@ -88,7 +88,7 @@ TEST(RunningCache, IsReadFromACoordinatorsStatus) {
 TEST(RunningCache, IsReadFromACachePlanAndItsDataset) {
   const auto cache = RunningCacheOf(PlanJson(), DatasetJson());
   ExpectServed(cache);
-  EXPECT_EQ(cache->ceiling, 20'000U);
+  EXPECT_EQ(cache->maximum, 20'000U);
   EXPECT_EQ(cache->price, (dataset::StorePrice{.per_request = 0.0000004, .per_gib = 2}));
   EXPECT_EQ(cache->goal, *dataset::ParseWaitingGoal("2%"));
   kube::Json huge = DatasetJson();

@@ -31,7 +31,7 @@ TEST(AskCluster, LooksForTheLeaderWhereOperatorsRun) {
 }
 
 TEST(AskCluster, NotesWhatIsForbidden) {
-  const FakeKubectl fake({{"get datasets.optcache.io,", {kResources}}});
+  const FakeKubectl fake({FakeKubectl::Rule{"get datasets.optcache.io,", {kResources}}});
   const auto answers = AskCluster(fake.kubectl(), "");
   ASSERT_TRUE(answers) << answers.error().message();
   EXPECT_EQ(answers->notes,
@@ -39,7 +39,7 @@ TEST(AskCluster, NotesWhatIsForbidden) {
 }
 
 TEST(AskCluster, NeedsTheDatasetsOfOneNamespaceAtLeast) {
-  const FakeKubectl fake({{"--namespace=vision", {kResources}}});
+  const FakeKubectl fake({FakeKubectl::Rule{"--namespace=vision", {kResources}}});
   const auto all = AskCluster(fake.kubectl(), "");
   ASSERT_FALSE(all);
   EXPECT_EQ(all.error().code(), Code::kPermissionDenied);

@@ -223,9 +223,9 @@ TEST(Suggestion, IsNotWrittenWhereTheNodesMemoryIsTheLimit) {
   Suggestion suggestion = Suggested(kLittleWaiting);
   suggestion.cache.capacity = 10'000;  // less than what is suggested, some 29 %
   EXPECT_EQ(WhyNotApply(suggestion), std::nullopt) << "on one machine, no more is asked for";
-  suggestion.cache.ceiling = 10'000;
+  suggestion.cache.maximum = 10'000;
   EXPECT_EQ(WhyNotApply(suggestion), std::nullopt);
-  suggestion.cache.ceiling = 100'000;
+  suggestion.cache.maximum = 100'000;
   EXPECT_EQ(WhyNotApply(suggestion),
             "the nodes' memory is the limit: vision/images asks for 97.7 KiB, and they grant 9.77 "
             "KiB. Add memory or nodes, as its cache.capacity is large enough");

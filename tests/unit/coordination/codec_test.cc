@@ -284,8 +284,8 @@ TEST(Codec, PassesThatStopEarlySaySo) {
 
 TEST(Codec, StreamsSayInWhichLifeTheyAre) {
   DesiredState state = SomeState();
-  EXPECT_EQ(ToJson(state).find("life"), std::string::npos);
-  state.datasets[0].streams[0].life = {.term = 3, .counter = 17};
+  EXPECT_EQ(ToJson(state).find("generation"), std::string::npos);
+  state.datasets[0].streams[0].generation = {.term = 3, .counter = 17};
   EXPECT_EQ(ParseDesiredState(ToJson(state)).value(), state);
 }
 

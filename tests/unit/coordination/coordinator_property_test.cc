@@ -97,7 +97,7 @@ class RandomEvents {
     EXPECT_NE(status.code(), Code::kInvalidArgument);
   }
 
-  // An id names one life of one node for ever.
+  // An id names one run of one node for ever.
   void CheckMembers(const DesiredState& state) {
     MemberId last = 0;
     for (const Member& member : state.members) {

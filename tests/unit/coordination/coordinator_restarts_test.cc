@@ -73,10 +73,10 @@ TEST(CoordinatorRestarts, AJobThatBeginsFromNothingIsPlannedAgain) {
   const Version planned = scenario.dataset().planned;
   StartAgain(scenario, "b", 1, 0);
   scenario.Second();
-  EXPECT_EQ(scenario.stream().life, before.life);
+  EXPECT_EQ(scenario.stream().generation, before.generation);
   StartAgain(scenario, "a", 0, 0);
   scenario.Plan();
-  EXPECT_GT(scenario.stream().life, before.life);
+  EXPECT_GT(scenario.stream().generation, before.generation);
   EXPECT_GT(scenario.dataset().planned, planned);
   EXPECT_EQ(scenario.stream().cut, Cut());
 }

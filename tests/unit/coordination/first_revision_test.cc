@@ -50,14 +50,14 @@ TEST(FirstRevision, IsForetoldOnceForTheJobsThatRead) {
   story.inputs.nodes.pop_back();
   story.StepUntilStill();
   EXPECT_THAT(trials(), IsEmpty()) << "the same jobs read";
-  story.foretold["old"] = 500;
+  story.predicted["old"] = 500;
   story.Read(2, 0);
   ASSERT_TRUE(story.Step());
   EXPECT_NE(trials()[0].first, first);
   EXPECT_FALSE(story.state.predicted) << "until nodes have answered";
   story.Run();
   EXPECT_EQ(story.state.predicted->hit_permille, 500U);
-  story.foretold["old"] = 700;
+  story.predicted["old"] = 700;
   story.inputs.memory = 6400;
   story.Run();
   EXPECT_EQ(story.state.predicted->hit_permille, 300U) << "with other memory";
@@ -110,7 +110,7 @@ TEST(FirstRevision, IsNotTriedWherePlansForetellIt) {
   EXPECT_FALSE(story.state.forecast);
 }
 
-// Nodes that cannot, and jobs in an order that nobody knows: nothing is foretold, nor asked again.
+// Nodes that cannot, and jobs in an order that nobody knows: nothing is predicted, nor asked again.
 TEST(FirstRevision, WhatCannotBeForetoldIsTriedOnce) {
   RolloutStory story;
   story.inputs.is_tried = true;

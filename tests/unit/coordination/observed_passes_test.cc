@@ -114,7 +114,7 @@ TEST(ObservedPasses, AnEarlierLifesMarkGoes) {
   const std::vector<ReadingStream> streams = {
       {.id = 1, .pass = 0}, {.id = 2, .pass = 0}, {.id = 3, .pass = 7}};
   EXPECT_FALSE(AllHaveBegunAnother(marks, streams));
-  ForgetEarlierLives(streams, {}, 1, marks);
+  ForgetEarlierGenerations(streams, {}, 1, marks);
   EXPECT_EQ(marks, (std::vector<PassMark>{{.stream = 2, .pass = 7, .passes = 1},
                                           {.stream = 3, .pass = 7}}));
   EXPECT_TRUE(AllHaveBegunAnother({{.stream = 1, .pass = 7}}, streams));
@@ -146,10 +146,10 @@ TEST(ObservedPasses, APassThatIsReadAheadIsMarked) {
   std::vector<PassMark> marks = MarksAheadOf(streams, passes);
   EXPECT_EQ(marks, (std::vector<PassMark>{{.stream = 2, .pass = 10}}));
   EXPECT_EQ(MarksOf(streams), (std::vector<PassMark>{{.stream = 2, .pass = 9}}));
-  ForgetEarlierLives(streams, passes, 1, marks);
-  EXPECT_EQ(marks.size(), 1U) << "it is not of an earlier life";
+  ForgetEarlierGenerations(streams, passes, 1, marks);
+  EXPECT_EQ(marks.size(), 1U) << "it is not of an earlier generation";
   passes.clear();
-  ForgetEarlierLives(streams, passes, 1, marks);
+  ForgetEarlierGenerations(streams, passes, 1, marks);
   EXPECT_TRUE(marks.empty());
 }
 

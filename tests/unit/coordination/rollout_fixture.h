@@ -34,9 +34,9 @@ class Rollout : public testing::Test {
     story_.EndPass();
     story_.inputs.revision = "new";
   }
-  // "new" costs more than "old", as was foretold, and goes to Observe.
+  // "new" costs more than "old", as was predicted, and goes to Observe.
   void LetWhatIsWorseBegin() {
-    story_.foretold["new"] = story_.costs["new"] = 640;
+    story_.predicted["new"] = story_.costs["new"] = 640;
     knobs().acknowledge = true;
     ReadOnBefore();
     story_.Run();

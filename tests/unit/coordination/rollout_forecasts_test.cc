@@ -14,7 +14,7 @@ class Held : public Rollout {
   Held() {
     story_.inputs.memory = 6400;
     story_.Read(1, 4);
-    story_.foretold["new"] = 900;
+    story_.predicted["new"] = 900;
     story_.Run();
     EXPECT_EQ(story_.Reason(), "PredictedWorse");
   }
@@ -22,7 +22,7 @@ class Held : public Rollout {
 
 TEST_F(Held, WhatIsPredictedIsForTheMemoryOfNow) {
   story_.inputs.memory = 3200;
-  story_.foretold["new"] = 500;
+  story_.predicted["new"] = 500;
   story_.Step();
   EXPECT_EQ(story_.state.tries, 1U);
   EXPECT_FALSE(story_.state.predicted);
@@ -33,7 +33,7 @@ TEST_F(Held, WhatIsPredictedIsForTheMemoryOfNow) {
 
 TEST_F(Held, WhatIsPredictedIsForTheJobsOfNow) {
   story_.Read(2, 0);
-  story_.foretold["new"] = 500;
+  story_.predicted["new"] = 500;
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Observe");
 }
@@ -69,7 +69,7 @@ TEST_F(Rollout, APauseInPrepareEndsWithAForecastOfNow) {
   knobs().paused = true;
   story_.Run();
   story_.inputs.memory = 3200;
-  story_.foretold["new"] = 900;
+  story_.predicted["new"] = 900;
   story_.Run();
   EXPECT_EQ(story_.state.predicted->hit_permille, 100U);
   knobs().paused = false;
@@ -79,7 +79,7 @@ TEST_F(Rollout, APauseInPrepareEndsWithAForecastOfNow) {
 
 // Nodes derive both from the same inputs, but not all nodes from the same as others.
 TEST_F(Rollout, ForecastsFromOtherInputsAreNotComparedWithEachOther) {
-  story_.foretold["new"] = 900;
+  story_.predicted["new"] = 900;
   story_.Step();
   story_.state.tries = 3;
   story_.AllAnswer();
@@ -93,7 +93,7 @@ TEST_F(Rollout, ForecastsFromOtherInputsAreNotComparedWithEachOther) {
 
 // What they say of the two is of different jobs, nodes or memory.
 TEST_F(Rollout, NothingIsDecidedBeforeANodeHasDerivedBothFromTheSameInputs) {
-  story_.foretold["new"] = 900;
+  story_.predicted["new"] = 900;
   story_.Step();
   for (int look = 0; look < 10; ++look) {
     story_.AllAnswer();

@@ -27,7 +27,7 @@ TEST_F(Rollout, ADifferentDigestStopsItAndNamesTheNode) {
 
 // Nothing can be said of the revision in force then, and so nothing speaks against the update.
 TEST_F(Rollout, WhereTheRevisionInForceCannotBeDerivedTheUpdateIsNotHeld) {
-  story_.foretold["new"] = 900;
+  story_.predicted["new"] = 900;
   for (const char* node : {"a", "b", "c"})
     story_.present_errors[node] = "300 ordered streams";
   knobs().paused = true;
@@ -41,7 +41,7 @@ TEST_F(Rollout, WhereTheRevisionInForceCannotBeDerivedTheUpdateIsNotHeld) {
 }
 
 TEST_F(Rollout, OneNodeThatCanDeriveBothIsEnoughToHoldIt) {
-  story_.foretold["new"] = 900;
+  story_.predicted["new"] = 900;
   story_.present_errors["a"] = "out of memory";
   story_.Run();
   EXPECT_EQ(story_.Reason(), "PredictedWorse");

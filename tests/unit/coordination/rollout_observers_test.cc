@@ -62,7 +62,7 @@ TEST_F(Rollout, TheFirstPassOfAJobIsNotComparedWith) {
   story_.StepUntilStill();
   story_.costs["old"] = 1000;
   story_.EndPass();
-  story_.foretold["new"] = story_.costs["new"] = 640;
+  story_.predicted["new"] = story_.costs["new"] = 640;
   story_.inputs.revision = "new";
   knobs().acknowledge = true;
   story_.Run();
@@ -105,7 +105,7 @@ TEST_F(Rollout, AJobThatPausesWhileItIsObservedIsNotComparedWith) {
 TEST_F(Rollout, AJobThatPausesBeforeDoesNotSaveWhatIsWorse) {
   story_.Read(1, 4);
   story_.Read(2, 4);
-  story_.foretold["new"] = story_.costs["new"] = 640;
+  story_.predicted["new"] = story_.costs["new"] = 640;
   knobs().acknowledge = true;
   ReadOnBefore();
   Prepare();
@@ -124,7 +124,7 @@ TEST_F(Rollout, APartOfTheJobsIsNotComparedWithAllOfThem) {
   story_.costs["old"] = 0;
   story_.EndPass();
   story_.Read(2, 0);
-  story_.foretold["new"] = story_.costs["new"] = 640;
+  story_.predicted["new"] = story_.costs["new"] = 640;
   knobs().acknowledge = true;
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
@@ -136,7 +136,7 @@ TEST_F(Rollout, AStartThatNoLeaderSawIsAnotherLife) {
   const internal::Observers before = internal::ObserversOf(story_.inputs);
   ++story_.Node("b").incarnation;
   const internal::Observers after = internal::ObserversOf(story_.inputs);
-  EXPECT_NE(after.lives, before.lives);
+  EXPECT_NE(after.incarnations, before.incarnations);
   EXPECT_EQ(after.nodes, before.nodes);
 }
 
@@ -439,7 +439,7 @@ class StartedAgain : public Rollout {
     stream.pass = 0;
     stream.manifest = manifest;
     story_.StepUntilStill();
-    story_.foretold["other"] = story_.costs["other"] = 440;
+    story_.predicted["other"] = story_.costs["other"] = 440;
     knobs().acknowledge = true;
     story_.inputs.revision = "other";
     story_.Run();

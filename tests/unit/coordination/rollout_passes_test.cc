@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::Pair;
 
 TEST_F(Rollout, OneReadOfTheSourceIsNotWorseThanNone) {
-  story_.foretold = story_.costs = {{"old", 0}, {"new", 0}};
+  story_.predicted = story_.costs = {{"old", 0}, {"new", 0}};
   story_.Read(1, 4);
   ReadOnBefore();
   story_.costs["new"] = 5;  // half a percent of its reads
@@ -28,7 +28,7 @@ TEST_F(Rollout, OneReadOfTheSourceIsNotWorseThanNone) {
 }
 
 TEST_F(Rollout, MoreThanThatIs) {
-  story_.foretold = story_.costs = {{"old", 0}, {"new", 0}};
+  story_.predicted = story_.costs = {{"old", 0}, {"new", 0}};
   story_.Read(1, 4);
   ReadOnBefore();
   story_.costs["new"] = 6;
@@ -67,7 +67,7 @@ TEST_F(Rollout, WhatIsInForceIsForetoldOnceMoreFromWhatLiesThereNow) {
   story_.EndPass();
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
-  story_.foretold["new"] = 410;
+  story_.predicted["new"] = 410;
   story_.EndPass();
   story_.StepUntilStill();
   ASSERT_EQ(story_.Phase(), "Complete") << story_.Reason();
@@ -83,7 +83,7 @@ TEST_F(Rollout, WhatIsInForceIsForetoldOnceMoreFromWhatLiesThereNow) {
 
 TEST_F(Rollout, BelowPredictedGoesBackAndStops) {
   story_.Read(1, 4);
-  story_.costs["new"] = 460;  // .06 more than foretold
+  story_.costs["new"] = 460;  // .06 more than predicted
   story_.Run();
   story_.EndPass();
   story_.EndPass();
@@ -113,7 +113,7 @@ TEST_F(Rollout, WhatThePlanInForceForetoldCountsMoreThanTheForecast) {
 
 TEST_F(Rollout, WorseThanBeforeGoesBackAndStops) {
   story_.Read(1, 4);
-  story_.foretold["new"] = 640;
+  story_.predicted["new"] = 640;
   story_.costs["new"] = 640;  // .067 more than before
   knobs().acknowledge = true;
   ReadOnBefore();
@@ -373,9 +373,9 @@ TEST_F(Rollout, WhereNoEpochEndsNothingSpeaksAgainstIt) {
   story_.Read(1, 4);
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
-  for (StreamId life = 2; life < 10; ++life) {  // each of its own id
+  for (StreamId generation = 2; generation < 10; ++generation) {  // each of its own id
     story_.inputs.streams.clear();
-    story_.Read(life, 0);
+    story_.Read(generation, 0);
     story_.inputs.now += knobs().epoch_deadline_seconds / 8;
     story_.Run();
     EXPECT_EQ(story_.Phase(), "Observe");
@@ -398,7 +398,7 @@ TEST_F(Rollout, WhatWasObservedOfTheRevisionInForceIsWhatTheNextIsComparedWith) 
   story_.EndPass();
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Complete");
-  story_.foretold["other"] = story_.costs["other"] = 440;  // a tenth more
+  story_.predicted["other"] = story_.costs["other"] = 440;  // a tenth more
   story_.inputs.revision = "other";
   knobs().acknowledge = true;
   story_.Run();

@@ -9,9 +9,9 @@ namespace optcache::coordination {
 namespace {
 
 // Nothing is planned: trials say what a revision is worth.
-class Foretold : public Rollout {
+class Predicted : public Rollout {
  protected:
-  Foretold() { story_.inputs.is_tried = true; }
+  Predicted() { story_.inputs.is_tried = true; }
   // The revision before stays in force.
   void Stay() {
     story_.inputs.revision = "old";
@@ -29,7 +29,7 @@ class Foretold : public Rollout {
   RolloutReport Report() const { return ReportOf(story_.state, story_.inputs); }
 };
 
-TEST_F(Foretold, WhatWasCountedStandsUntilAnotherEpochEnds) {
+TEST_F(Predicted, WhatWasCountedStandsUntilAnotherEpochEnds) {
   story_.Read(1, 4);
   ASSERT_NO_FATAL_FAILURE(Complete());
   ASSERT_TRUE(story_.state.forecast);
@@ -39,7 +39,7 @@ TEST_F(Foretold, WhatWasCountedStandsUntilAnotherEpochEnds) {
   EXPECT_TRUE(Report().forgets) << "it was of other jobs";
 }
 
-TEST_F(Foretold, AForecastIsOfTheJobsThatRead) {
+TEST_F(Predicted, AForecastIsOfTheJobsThatRead) {
   story_.Read(1, 4);
   ASSERT_NO_FATAL_FAILURE(Complete());
   story_.EndPass();
@@ -57,7 +57,7 @@ TEST_F(Foretold, AForecastIsOfTheJobsThatRead) {
   EXPECT_EQ(Report().predicted, story_.state.predicted);
 }
 
-TEST_F(Foretold, AForecastStandsAloneUntilAFirstPassIsObserved) {
+TEST_F(Predicted, AForecastStandsAloneUntilAFirstPassIsObserved) {
   story_.Read(1, 0);
   Stay();
   EXPECT_FALSE(Report().observed);
@@ -69,7 +69,7 @@ TEST_F(Foretold, AForecastStandsAloneUntilAFirstPassIsObserved) {
   EXPECT_TRUE(Report().predicted);
 }
 
-TEST_F(Foretold, AForecastOfTwoJobsIsNoneOfThePassOfOne) {
+TEST_F(Predicted, AForecastOfTwoJobsIsNoneOfThePassOfOne) {
   story_.Read(1, 4);
   story_.Read(2, 4);
   Stay();
@@ -83,7 +83,7 @@ TEST_F(Foretold, AForecastOfTwoJobsIsNoneOfThePassOfOne) {
   EXPECT_TRUE(Report().predicted);
 }
 
-TEST_F(Foretold, AForecastIsOfNoJobThatHasEnded) {
+TEST_F(Predicted, AForecastIsOfNoJobThatHasEnded) {
   story_.Read(1, 4);
   Stay();
   story_.EndPass();
@@ -94,7 +94,7 @@ TEST_F(Foretold, AForecastIsOfNoJobThatHasEnded) {
   EXPECT_FALSE(Report().predicted);
 }
 
-TEST_F(Foretold, AForecastIsOfNoJobWhoseOrderIsNotKnown) {
+TEST_F(Predicted, AForecastIsOfNoJobWhoseOrderIsNotKnown) {
   story_.Read(1, 4);
   Stay();
   story_.EndPass();
@@ -105,7 +105,7 @@ TEST_F(Foretold, AForecastIsOfNoJobWhoseOrderIsNotKnown) {
 }
 
 // Nodes answer what they were asked, and that was for one more.
-TEST_F(Foretold, AForecastIsOfTheNodesThatWereAsked) {
+TEST_F(Predicted, AForecastIsOfTheNodesThatWereAsked) {
   story_.inputs.revision = "old";
   story_.Read(1, 4);
   story_.StepUntilStill();
@@ -125,7 +125,7 @@ TEST_F(Foretold, AForecastIsOfTheNodesThatWereAsked) {
 }
 
 // What it held is read again.
-TEST_F(Foretold, AForecastIsOfNoPassInWhichANodeStartsAgain) {
+TEST_F(Predicted, AForecastIsOfNoPassInWhichANodeStartsAgain) {
   story_.Read(1, 4);
   ASSERT_NO_FATAL_FAILURE(Complete());
   ++story_.Node("b").incarnation;
@@ -137,7 +137,7 @@ TEST_F(Foretold, AForecastIsOfNoPassInWhichANodeStartsAgain) {
   EXPECT_TRUE(Report().predicted);
 }
 
-TEST_F(Foretold, WhatAPlanCoversIsPredictedByIt) {
+TEST_F(Predicted, WhatAPlanCoversIsPredictedByIt) {
   story_.Read(1, 4);
   ASSERT_NO_FATAL_FAILURE(Complete());
   story_.EndPass();
@@ -148,8 +148,8 @@ TEST_F(Foretold, WhatAPlanCoversIsPredictedByIt) {
 }
 
 // There it is of the update, and what is observed is not.
-TEST_F(Foretold, AForecastOfTheUpdateIsNotOfTheRevisionInForce) {
-  story_.foretold["new"] = 900;
+TEST_F(Predicted, AForecastOfTheUpdateIsNotOfTheRevisionInForce) {
+  story_.predicted["new"] = 900;
   story_.Read(1, 4);
   ReadOnBefore();
   story_.Run();
@@ -159,7 +159,7 @@ TEST_F(Foretold, AForecastOfTheUpdateIsNotOfTheRevisionInForce) {
   EXPECT_FALSE(Report().predicted);
 }
 
-TEST_F(Foretold, InObserveAForecastIsOfAllJobsThatRead) {
+TEST_F(Predicted, InObserveAForecastIsOfAllJobsThatRead) {
   story_.Read(1, 4);
   story_.Read(2, 4);
   story_.Run();

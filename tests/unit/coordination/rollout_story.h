@@ -30,9 +30,9 @@ class RolloutStory {
 
   RolloutInputs inputs;
   RolloutState state;
-  // Store reads of a pass of kReads that a revision is foretold to cost, and costs.
-  std::map<std::string, std::uint64_t> foretold = {{"old", 600}, {"new", 400}, {"other", 300}};
-  std::map<std::string, std::uint64_t> costs = foretold;
+  // Store reads of a pass of kReads that a revision is predicted to cost, and costs.
+  std::map<std::string, std::uint64_t> predicted = {{"old", 600}, {"new", 400}, {"other", 300}};
+  std::map<std::string, std::uint64_t> costs = predicted;
   std::map<std::string, std::string> odd_digests;     // by node
   std::map<std::string, std::string> errors;          // of the update's trial, by node
   std::map<std::string, std::string> present_errors;  // of the other one's
@@ -76,9 +76,9 @@ class RolloutStory {
       if (id != UpdateTrial(state) && present_errors.contains(node.name))
         trial.error = present_errors.at(node.name);
       trial.all = {.reads = kReads,
-                   .store_reads = foretold.at(revision),
+                   .store_reads = predicted.at(revision),
                    .read_bytes = kReads * kSampleBytes,
-                   .store_bytes = foretold.at(revision) * kSampleBytes};
+                   .store_bytes = predicted.at(revision) * kSampleBytes};
       node.trials.push_back(trial);
     }
     const bool updated = std::ranges::find(orders.nodes, node.name) != orders.nodes.end();

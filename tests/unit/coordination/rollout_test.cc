@@ -124,7 +124,7 @@ TEST_F(Rollout, PausedNodesPrepareAllTheSame) {
 }
 
 TEST_F(Rollout, WorsePredictedWaitsForAcknowledgement) {
-  story_.foretold["new"] = 604;
+  story_.predicted["new"] = 604;
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Prepare");
   EXPECT_EQ(story_.Reason(), "PredictedWorse");
@@ -136,7 +136,7 @@ TEST_F(Rollout, WorsePredictedWaitsForAcknowledgement) {
 }
 
 TEST_F(Rollout, HalfAPercentWorseIsNotWorse) {
-  story_.foretold["new"] = 603;
+  story_.predicted["new"] = 603;
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Complete");
 }
@@ -164,7 +164,7 @@ TEST_F(Rollout, StoppedIsTriedAgainWhenRestarted) {
 
 TEST_F(Rollout, ACompleteOneThatIsRestartedIsDerivedAnew) {
   story_.Run();
-  story_.foretold["new"] = 200;
+  story_.predicted["new"] = 200;
   story_.inputs.now += 60;
   knobs().restarted_at = "2027-01-15T08:00:00Z";
   ASSERT_TRUE(story_.Step());
@@ -415,7 +415,7 @@ class Abandoned : public Rollout {
     story_.Read(1, 4);
     story_.Run();
     EXPECT_EQ(story_.Phase(), "Observe");
-    story_.foretold["other"] = 900;
+    story_.predicted["other"] = 900;
     story_.inputs.revision = "other";
     story_.Step();
   }

@@ -19,7 +19,7 @@ DatasetReads Jobs(std::initializer_list<double> rates) {
 
 double SavedAt(const DatasetReads& reads, double share, Retention retention = Retention::kOptimal) {
   constexpr ByteCount kSize = 1'000'000;
-  return SavedBy(WorthOf(reads, kSize, retention),
+  return SavedBy(MarginalBenefitOf(reads, kSize, retention),
                  static_cast<ByteCount>(share * static_cast<double>(kSize)));
 }
 
@@ -64,19 +64,19 @@ TEST(HitRatio, IsThatOfTheSimulation) {
 }
 
 // docs/benchmarks.md, "2 jobs, speeds 1:2".
-TEST(WorthOf, ASlowJobCountsForLessThanAJob) {
+TEST(MarginalBenefitOf, ASlowJobCountsForLessThanAJob) {
   EXPECT_NEAR(SavedAt(Jobs({1, 2}), .1) / 3, .301, .01);
   EXPECT_NEAR(SavedAt(Jobs({1, 2}), .3) / 3, .532, .01);
   EXPECT_NEAR(SavedAt(Jobs({1, 2}), .5) / 3, .668, .04);
   EXPECT_NEAR(SavedAt(Jobs({1000, 1}), .3) / 1001, .3, .01);
 }
 
-TEST(WorthOf, OneJobSavesItsRateTimesItsShare) {
+TEST(MarginalBenefitOf, OneJobSavesItsRateTimesItsShare) {
   EXPECT_NEAR(SavedAt(Jobs({500}), .25), 125, 1e-6);
   EXPECT_NEAR(SavedAt(Jobs({500}), 1), 500, 1e-6);
 }
 
-TEST(WorthOf, WhoReadsWithReplacementHitsAsVeryManyJobs) {
+TEST(MarginalBenefitOf, WhoReadsWithReplacementHitsAsVeryManyJobs) {
   DatasetReads reads = Jobs({100});
   reads.begin()->second.repeats = true;
   EXPECT_NEAR(SavedAt(reads, .3), 66.6, .1);
@@ -84,7 +84,7 @@ TEST(WorthOf, WhoReadsWithReplacementHitsAsVeryManyJobs) {
   EXPECT_NEAR(SavedAt(reads, .3), 4 * 66.6, .4);
 }
 
-TEST(WorthOf, WithoutAnOrderMemoryHitsItsShare) {
+TEST(MarginalBenefitOf, WithoutAnOrderMemoryHitsItsShare) {
   DatasetReads reads = Jobs({100, 100});
   for (auto& [job, read] : reads)
     read.order_known = false;
@@ -92,19 +92,20 @@ TEST(WorthOf, WithoutAnOrderMemoryHitsItsShare) {
   EXPECT_NEAR(SavedAt(Jobs({100, 100}), .3, Retention::kPin), 60, 1e-6);
 }
 
-TEST(WorthOf, NothingIsSavedWhereNothingIsReadOrKept) {
-  EXPECT_TRUE(WorthOf({}, 100, Retention::kOptimal).empty());
-  EXPECT_TRUE(WorthOf(Jobs({100}), 0, Retention::kOptimal).empty());
+TEST(MarginalBenefitOf, NothingIsSavedWhereNothingIsReadOrKept) {
+  EXPECT_TRUE(MarginalBenefitOf({}, 100, Retention::kOptimal).empty());
+  EXPECT_TRUE(MarginalBenefitOf(Jobs({100}), 0, Retention::kOptimal).empty());
   EXPECT_EQ(SavedAt(Jobs({100}), 1, Retention::kNone), 0);
 }
 
 TEST(Slopes, AreOfTheBytesBeforeAndAfter) {
-  const std::vector<Worth> worth = {{.until = 10, .slope = 3}, {.until = 20, .slope = 1}};
-  EXPECT_EQ(LastSlope(worth, 10), 3);
-  EXPECT_EQ(NextSlope(worth, 10), 1);
-  EXPECT_EQ(NextSlope(worth, 20), 0);
-  EXPECT_EQ(SavedBy(worth, 15), 35);
-  EXPECT_EQ(SavedBy(worth, 50), 40);
+  const std::vector<MarginalBenefit> benefit = {{.until = 10, .slope = 3},
+                                                {.until = 20, .slope = 1}};
+  EXPECT_EQ(LastSlope(benefit, 10), 3);
+  EXPECT_EQ(NextSlope(benefit, 10), 1);
+  EXPECT_EQ(NextSlope(benefit, 20), 0);
+  EXPECT_EQ(SavedBy(benefit, 15), 35);
+  EXPECT_EQ(SavedBy(benefit, 50), 40);
 }
 
 TEST(ReadsOf, OnOneMachineEachLoaderIsAJob) {

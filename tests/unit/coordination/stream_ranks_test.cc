@@ -18,7 +18,7 @@ RankTotals CountAll(const StreamRanks& ranks) {
     if (rank.member == 0) ++totals.lost;
     if (report.ended) ++totals.ended;
     if (rank.member == 0 || report.ended) ++totals.idle;
-    if (report.recipe.known && report.order_known) ++totals.foretold;
+    if (report.recipe.known && report.order_known) ++totals.predicted;
     if (report.started && !report.order_known) ++totals.astray;
     if (!report.traces.empty()) ++totals.with_traces;
     ++totals.pass_reads[report.pass_reads];

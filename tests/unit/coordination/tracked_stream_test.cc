@@ -241,7 +241,7 @@ TEST(TrackedStream, NamesWhatTextsDisagreeOn) {
   EXPECT_FALSE(stream.State().recipe.known);
 }
 
-// Nodes count for the life before what is read until they are told.
+// Nodes count for the generation before what is read until they are told.
 TEST(TrackedStream, OfALifeThatTakesAnothersPlacePassesCountThatBeginThen) {
   TrackedStream stream = NewStream();
   for (const Rank rank : {0U, 1U})

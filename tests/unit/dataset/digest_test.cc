@@ -34,12 +34,13 @@ TEST(Digest, DoesNotDependOnHowTheBytesAreCut) {
   }
 }
 
+// It never names a file elsewhere.
 TEST(IsHexDigest, TakesWhatToHexWritesAlone) {
   const std::string digest = ToHex(Sha256Of(AsBytes("abc")));
   EXPECT_TRUE(IsHexDigest(digest));
-  EXPECT_FALSE(IsHexDigest(""));
-  EXPECT_FALSE(IsHexDigest(digest.substr(1)));
-  EXPECT_FALSE(IsHexDigest(digest + "0"));
+  for (const std::string& text :
+       {std::string(), digest.substr(1), digest + "0", std::string("../../etc/passwd")})
+    EXPECT_FALSE(IsHexDigest(text)) << text;
   for (const char c : {'G', 'g', 'A', '/', ':', '`', '\0'})
     EXPECT_FALSE(IsHexDigest(c + digest.substr(1))) << c;
 }

@@ -47,8 +47,8 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   EXPECT_EQ(spec->order, Order::kPath);
   EXPECT_EQ(spec->verify, Verify::kDigest);
   EXPECT_EQ(spec->capacity.Of(1000), 300U);
-  EXPECT_EQ(spec->FloorOf(1000), 100U);
-  EXPECT_EQ(spec->FloorOf(200), 60U);  // no more than its capacity
+  EXPECT_EQ(spec->GuaranteedOf(1000), 100U);
+  EXPECT_EQ(spec->GuaranteedOf(200), 60U);  // no more than its capacity
   EXPECT_EQ(spec->placement.node_selector.at("pool"), "gpu");
   EXPECT_EQ(spec->placement.max_nodes, 4U);
   EXPECT_EQ(spec->placement.scheduling, SchedulingPreference::kNone);
@@ -235,8 +235,8 @@ TEST(DatasetStatus, ReadsWhatItWrites) {
                              .nodes = {{"a", 1}, {"b", 2}},
                              .capacity = CapacityStatus{.granted = 8,
                                                         .on_disk = 3,
-                                                        .floor = 2,
-                                                        .ceiling = 9,
+                                                        .guaranteed = 2,
+                                                        .maximum = 9,
                                                         .read_rate = 7,
                                                         .saved_rate = 5},
                              .last_change = SourceChange{.added = 1,

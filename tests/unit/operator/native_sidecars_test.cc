@@ -32,7 +32,7 @@ class NativeSidecarsTest : public kube::ApiFixture {
                                     .sidecar_image = "optcache/sidecar:0.1",
                                     .webhook_address = "127.0.0.1:0",
                                     .control_address = "127.0.0.1:0",
-                                    .pages_address = "127.0.0.1:0",
+                                    .metrics_address = "127.0.0.1:0",
                                     .retry_period = std::chrono::milliseconds(100)},
                                    [](const std::string&) {});
     EXPECT_TRUE(started) << started.error().message();

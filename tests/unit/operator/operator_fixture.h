@@ -42,7 +42,7 @@ inline OperatorOptions Options(const std::string& pod) {
           .sidecar_image = "optcache/sidecar:0.1",
           .webhook_address = "127.0.0.1:0",
           .control_address = "127.0.0.1:0",
-          .pages_address = "127.0.0.1:0",
+          .metrics_address = "127.0.0.1:0",
           .retry_period = milliseconds(100),
           .shutdown_delay = milliseconds(50),
           .drain_timeout = seconds(2)};

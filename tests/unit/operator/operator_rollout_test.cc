@@ -168,7 +168,7 @@ TEST_F(OperatorRollout, JobsAreShownByTheLabelsOfTheirSidecars) {
   EXPECT_NE(page.find("optcache_job_progress_ratio" + labels + " 0.25"), std::string::npos) << page;
 }
 
-// What no plan foretells is tried, once.
+// What no plan predicts is tried, once.
 TEST_F(OperatorRollout, AFirstRevisionThatIsNotPlannedIsForetoldToo) {
   Json plan = kube::MakeObject(api::kCachePlans, kDataset);
   plan["metadata"]["generation"] = 1;

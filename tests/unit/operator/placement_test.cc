@@ -215,7 +215,7 @@ TEST(Place, PutsDatasetsSideBySideOnFreeMemory) {
 Demand ReadAt(const std::string& name, double rate, ByteCount bytes) {
   return {.dataset = name,
           .wanted = bytes,
-          .worth = {{.until = bytes, .slope = rate / static_cast<double>(bytes)}},
+          .benefit = {{.until = bytes, .slope = rate / static_cast<double>(bytes)}},
           .read = rate};
 }
 
@@ -231,7 +231,7 @@ TEST(Place, SharesOneNodeFairlyAndSaysSo) {
 
 TEST(Place, GivesMemoryWhereItSavesMostAndSaysSo) {
   std::vector<Demand> demands = {ReadAt("vision/slow", 10, 100), ReadAt("vision/fast", 200, 100)};
-  demands[0].floor = 30;
+  demands[0].guaranteed = 30;
   const auto placed = Place(std::vector<Machine>{Node("a", 60), Node("b", 60)}, demands);
   EXPECT_EQ(placed[0].granted, 30U);
   EXPECT_EQ(placed[0].shares, (std::vector<ByteCount>{15, 15}));
@@ -326,9 +326,9 @@ TEST(PlaceOnDisk, MemoryGoesToWhoMayNotUseTheDisk) {
   const std::vector<Machine> machines = {WithDisk("a", 1000, 10'000)};
   Demand disk = OnDisk(4000);
   disk.dataset = "vision/disk";
-  disk.worth = {{.until = 4000, .slope = 5}};
+  disk.benefit = {{.until = 4000, .slope = 5}};
   Demand memory = Wanting(900);
-  memory.worth = {{.until = 900, .slope = 1}};
+  memory.benefit = {{.until = 900, .slope = 1}};
   const std::vector<Placed> placed = Place(machines, std::vector<Demand>{disk, memory});
   // An eighth of what it asks for stays in memory: all that it has on disk has come by there.
   EXPECT_EQ(placed[0].shares, std::vector<ByteCount>{500});
@@ -341,10 +341,10 @@ TEST(PlaceOnDisk, MemoryGoesToWhoMayNotUseTheDisk) {
 TEST(PlaceOnDisk, MemoryGoesToWhomTheDisksHaveNoRoomFor) {
   const std::vector<Machine> machines = {WithDisk("a", 1000, 1000)};
   Demand disk = OnDisk(4000);
-  disk.worth = {{.until = 4000, .slope = 5}};
+  disk.benefit = {{.until = 4000, .slope = 5}};
   Demand memory = Wanting(900);
   memory.dataset = "vision/memory";
-  memory.worth = {{.until = 900, .slope = 1}};
+  memory.benefit = {{.until = 900, .slope = 1}};
   const std::vector<Placed> placed = Place(machines, std::vector<Demand>{disk, memory});
   EXPECT_EQ(placed[0].granted, 2000U);
   EXPECT_EQ(placed[1].granted, 0U);
@@ -367,9 +367,9 @@ TEST(PlaceOnDisk, AFloorThatDisksHoldTakesNoMemoryFromOthers) {
   const std::vector<Machine> machines = {WithDisk("a", 1000, 10'000)};
   Demand disk = OnDisk(800);
   disk.dataset = "vision/disk";
-  disk.floor = 800;
+  disk.guaranteed = 800;
   Demand memory = Wanting(900);
-  memory.worth = {{.until = 900, .slope = 1}};
+  memory.benefit = {{.until = 900, .slope = 1}};
   const std::vector<Placed> placed = Place(machines, std::vector<Demand>{disk, memory});
   EXPECT_EQ(placed[0].granted, 800U);
   EXPECT_EQ(placed[1].granted, 900U);

@@ -229,7 +229,7 @@ TEST_F(PlanRollout, ARevisionInForceWhoseContentIsLostBeginsAnew) {
   EXPECT_EQ(decision.events[0].reason, "RevisionLost");
 }
 
-// Each pass of a job hits as its revision lets it; Optimal is planned, and Pin foretold.
+// Each pass of a job hits as its revision lets it; Optimal is planned, and Pin predicted.
 class FiguresOfRollout : public PlanRollout {
  protected:
   static constexpr std::uint64_t kReads = 1000;
@@ -249,8 +249,8 @@ class FiguresOfRollout : public PlanRollout {
                                        .planned_misses = planned ? misses : 0,
                                        .planned_miss_bytes = planned ? misses : 0}}};
   }
-  // Trials foretell what comes of the revision: Pin is the one that is not in force at first.
-  void Foretell(const std::string& optimal) {
+  // Trials predict what comes of the revision: Pin is the one that is not in force at first.
+  void Predict(const std::string& optimal) {
     for (RolloutNode& node : observed_.view->nodes) {
       for (coordination::TrialReport& trial : node.trials) {
         const std::uint64_t misses = trial.id.starts_with(optimal) ? 440 : 700;
@@ -268,7 +268,7 @@ class FiguresOfRollout : public PlanRollout {
   std::string Look() {
     Reconcile();
     AllAnswer();
-    Foretell("none");
+    Predict("none");
     return Status("/rollout/phase");
   }
   void RunTo(const std::string& phase) {
@@ -313,7 +313,7 @@ TEST_F(FiguresOfRollout, AreOfTheSameInEachPhase) {
       EXPECT_EQ(Status("/rollout/current/hitRatio"), "0.560") << "from the same inputs";
     }
     AllAnswer();
-    Foretell(optimal);
+    Predict(optimal);
     if (phase == "Observe" || phase == "Complete") EndPass(/*planned=*/false);
   }
   EXPECT_EQ(phases, (std::set<std::string>{"Prepare", "Activate", "Observe", "Complete"}));
@@ -335,7 +335,7 @@ TEST_F(FiguresOfRollout, OfTheEpochThatWasCountedStayUntilAnotherEnds) {
   EXPECT_EQ(Status("/rollout/forecast/awaited"), "false") << "other figures were asked for since";
 }
 
-// The update is observed of another job than it was foretold for.
+// The update is observed of another job than it was predicted for.
 TEST_F(FiguresOfRollout, OfAForecastAreOfItsJobs) {
   BeginPin();
   RunTo("Activate");
@@ -360,7 +360,7 @@ TEST_F(FiguresOfRollout, OfAForecastAreOfItsNodesAndOfAllOrders) {
   observed_.view->streams = {{.id = 1, .name = "v/job/imagenet/train", .pass = 4}};
   Reconcile();
   AllAnswer();
-  Foretell("none");
+  Predict("none");
   const auto predicted = [this] {
     Reconcile();
     EndPass(/*planned=*/false);

@@ -28,7 +28,7 @@ constexpr int kSettlingSteps = 2000;
 class Walk {
  public:
   explicit Walk(std::uint64_t seed) : random_(seed) {
-    story_.foretold["third"] = 500;
+    story_.predicted["third"] = 500;
     story_.costs["new"] = OneIn(3) ? 900 : 400;  // some updates turn out bad
     story_.Place({"b", "d", "f"});
     story_.inputs.knobs.at_epoch_boundary = OneIn(2);

@@ -38,10 +38,10 @@ struct Script {
 };
 
 void CostMore(RolloutStory& story) {
-  story.foretold["new"] = story.costs["new"] = 640;
+  story.predicted["new"] = story.costs["new"] = 640;
   story.inputs.knobs.acknowledge = true;
 }
-void CostMoreThanForetold(RolloutStory& story) {
+void CostMoreThanPredicted(RolloutStory& story) {
   story.costs["new"] = 900;
 }
 void RestartNode(RolloutStory& story) {
@@ -68,15 +68,15 @@ std::vector<Script> Scripts() {
        {{"Partitioned", [](RolloutStory& story) { story.inputs.knobs.partition = 0; }}}},
       {"predicted worse",
        "Prepare old ",
-       [](RolloutStory& story) { story.foretold["new"] = 900; },
+       [](RolloutStory& story) { story.predicted["new"] = 900; },
        {{"PredictedWorse", nothing}}},
       {"predicted worse until memory is more",
        "Complete new ",
-       [](RolloutStory& story) { story.foretold["new"] = 900; },
+       [](RolloutStory& story) { story.predicted["new"] = 900; },
        {{"PredictedWorse",
          [](RolloutStory& story) {
            story.inputs.memory *= 2;
-           story.foretold["new"] = story.costs["new"];
+           story.predicted["new"] = story.costs["new"];
          }}}},
       {"digest mismatch",
        "Stopped old DigestMismatch",
@@ -93,7 +93,7 @@ std::vector<Script> Scripts() {
          [](RolloutStory& story) {
            story.inputs.nodes.push_back({.name = "d", .revision = "old", .planned = true});
          }}}},
-      {"below predicted", "Stopped old BelowPredicted", CostMoreThanForetold, {}},
+      {"below predicted", "Stopped old BelowPredicted", CostMoreThanPredicted, {}},
       {"worse than previous", "Stopped old WorseThanPrevious", CostMore, {}},
       {"worse than previous, and a node restarts",
        "Stopped old WorseThanPrevious",
@@ -114,11 +114,11 @@ std::vector<Script> Scripts() {
        {{"Observe", [](RolloutStory& story) { AskFor(story, "other"); }}}},
       {"a job ends",
        "Complete new ",
-       CostMoreThanForetold,
+       CostMoreThanPredicted,
        {{"Observe", [](RolloutStory& story) { story.inputs.streams.pop_back(); }}}},
       {"memory goes",
        "Complete new ",
-       CostMoreThanForetold,
+       CostMoreThanPredicted,
        {{"Observe", [](RolloutStory& story) { story.inputs.memory /= 2; }}}},
       {"a node restarts", "Complete new ", nothing, {{"Observe", RestartNode}}},
       {"a node goes",

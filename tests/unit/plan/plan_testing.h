@@ -56,7 +56,7 @@ inline OrderProvider ProvidePasses(std::vector<Passes> streams) {
 // take turns). Fails the test if a node ever holds too much or a sample is not where the plan says.
 struct CheckedRun {
   PlanStats replayed;
-  PlanStats foretold;
+  PlanStats predicted;
   std::array<ByteCount, 10> missed_bytes_by_tenth{};  // in passes after the first
   std::vector<std::uint64_t> digests;
   std::uint64_t evictions = 0;
@@ -82,7 +82,7 @@ inline CheckedRun RunChecked(const Inputs& inputs, const std::vector<Passes>& pa
     std::uint64_t left = 0;
     for (const auto& plan : window->plans) {
       left += plan->end() - plan->begin();
-      run.foretold += plan->stats();
+      run.predicted += plan->stats();
     }
     places.resize(passes.size(), {nullptr, 0});
     while (left > 0) {
@@ -112,12 +112,12 @@ inline CheckedRun RunChecked(const Inputs& inputs, const std::vector<Passes>& pa
   run.replayed = replay.stats();
   EXPECT_EQ(replay.capacity_exceeded(), 0U);
   EXPECT_EQ(replay.misplaced(), 0U);
-  EXPECT_EQ(run.foretold.store_reads, run.replayed.store_reads);
-  EXPECT_EQ(run.foretold.store_bytes, run.replayed.store_bytes);
-  EXPECT_EQ(run.foretold.local_hits, run.replayed.local_hits);
-  EXPECT_EQ(run.foretold.peer_hits, run.replayed.peer_hits);
-  EXPECT_EQ(run.foretold.moves, run.replayed.moves);
-  EXPECT_EQ(run.foretold.moved_bytes, run.replayed.moved_bytes);
+  EXPECT_EQ(run.predicted.store_reads, run.replayed.store_reads);
+  EXPECT_EQ(run.predicted.store_bytes, run.replayed.store_bytes);
+  EXPECT_EQ(run.predicted.local_hits, run.replayed.local_hits);
+  EXPECT_EQ(run.predicted.peer_hits, run.replayed.peer_hits);
+  EXPECT_EQ(run.predicted.moves, run.replayed.moves);
+  EXPECT_EQ(run.predicted.moved_bytes, run.replayed.moved_bytes);
   return run;
 }
 

@@ -347,7 +347,7 @@ TEST(SlotPlan, RanksWithoutANodeReadTheStore) {
   Inputs inputs = OneStream(1000, {500});
   inputs.streams[0].node_of_rank = {0, kNoNode};
   const CheckedRun run = RunChecked(inputs, {SeededPasses(1000, 4, 8)});
-  EXPECT_EQ(run.replayed.local_hits, run.foretold.local_hits);
+  EXPECT_EQ(run.replayed.local_hits, run.predicted.local_hits);
   EXPECT_GT(run.replayed.local_hits, 3 * 450U);
   EXPECT_LE(run.replayed.local_hits, 3 * 500U);
 }

@@ -57,7 +57,7 @@ class ComputedChaos {
         if (random_.Below(20) == 0) Die(process);
         break;
       case 1:
-        if (random_.Below(30) == 0) world_.Advance(ComputedDesk::kWaitMax);
+        if (random_.Below(30) == 0) world_.Advance(ComputedCache::kWaitMax);
         break;
       case 2:  // a lease that is not its own, or none
         world_.desk.Put(process.client, random_.Below(300), 10, 0, {});
@@ -127,7 +127,7 @@ class ComputedChaos {
       EXPECT_FALSE(process.asked) << "never answered";
     for (FacesProcess& process : processes_)
       world_.desk.OnClientGone(process.client);
-    world_.Advance(ComputedDesk::kLinger);
+    world_.Advance(ComputedCache::kLinger);
     EXPECT_EQ(world_.arena.slots(), 0U) << "memory is lost";
   }
 
@@ -138,7 +138,7 @@ class ComputedChaos {
   ClientId last_client_ = 0;
 };
 
-TEST(ComputedDeskProperty, EveryAnswerIsTheWholeValueOrLeaveToComputeIt) {
+TEST(ComputedCacheProperty, EveryAnswerIsTheWholeValueOrLeaveToComputeIt) {
   for (std::uint64_t seed = TestSeed(1), end = seed + 30; seed < end; ++seed) {
     SCOPED_TRACE(testing::Message() << "TEST_SEED=" << seed);
     ComputedChaos(seed).Run();

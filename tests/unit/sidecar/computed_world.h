@@ -1,6 +1,6 @@
 #pragma once
 
-// A ComputedDesk and its clients, held still: time is moved by hand, orders are replayed when they
+// A ComputedCache and its clients, held still: time is moved by hand, orders are replayed when they
 // are asked for.
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sidecar/computed/computed_desk.h"
+#include "sidecar/computed/computed_cache.h"
 #include "unit/sidecar/fakes.h"
 
 namespace optcache::sidecar {
@@ -114,7 +114,7 @@ class ComputedWorld {
   FakeArena arena;
   FakeOrders orders;
   FakeComputedClients clients;
-  ComputedDesk desk;
+  ComputedCache desk;
 };
 
 inline AttachRequest Shuffled(std::uint64_t size, std::int64_t seed, std::uint32_t world = 1,

@@ -93,7 +93,7 @@ TEST_F(FeederTest, LargeSamplesAreStagedOutsideTheArena) {
 }
 
 TEST_F(FeederTest, RefusesMoreBytesAtOnceUnlessTheyAreOneSample) {
-  World world(1000, {BatchDesk::kBatchBytesMax, BatchDesk::kBatchBytesMax + 1, 1, 0}, {});
+  World world(1000, {BatchService::kBatchBytesMax, BatchService::kBatchBytesMax + 1, 1, 0}, {});
   world.Ask(2, 11, {0, 2});
   ASSERT_EQ(world.clients.refused.size(), 1U);
   EXPECT_EQ(world.clients.refused[0].second.message(),

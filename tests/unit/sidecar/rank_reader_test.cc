@@ -87,9 +87,9 @@ TEST_F(RankReaderTest, APassThatBeginsBehindTheEndIsReadToItsEnd) {
 TEST_F(RankReaderTest, TheNextPassIsForetoldFromTheMiddleOfWhatIsRead) {
   reader_ = RankReader(Says(2), 1);
   Read(0, 0);
-  EXPECT_FALSE(reader_.Foretell());
+  EXPECT_FALSE(reader_.Predict());
   reader_.current()->PassOver(0);
-  EXPECT_TRUE(reader_.Foretell());
+  EXPECT_TRUE(reader_.Predict());
   EXPECT_EQ(reader_.next()->end(), 2U);
   EXPECT_EQ(reader_.next()->span(), Span(1)) << "of the whole list";
 }

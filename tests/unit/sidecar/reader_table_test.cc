@@ -145,9 +145,9 @@ TEST_F(ReaderTableTest, RefusesWhatCannotBeRead) {
 TEST_F(ReaderTableTest, ReplaysTheOrderOfAPass) {
   const auto id = readers_.Attach(1, Request(0));
   ASSERT_TRUE(readers_.Begin(*id, Span(0, 8), Crc(8)).ok());
-  EXPECT_FALSE(readers_.Find(*id)->current()->foretold());
+  EXPECT_FALSE(readers_.Find(*id)->current()->predicted());
   orders_.AnswerAll();
-  EXPECT_TRUE(readers_.Find(*id)->current()->foretold());
+  EXPECT_TRUE(readers_.Find(*id)->current()->predicted());
   EXPECT_TRUE(Progress().back().order_known);
   EXPECT_EQ(Progress().back().epoch, 8U);
 }
@@ -163,7 +163,7 @@ TEST_F(ReaderTableTest, ReplaysNoPassThatIsOverBeforeItsTurn) {
   EXPECT_EQ(orders_.pending.front().first.epoch, 99U);
   orders_.AnswerOne();
   EXPECT_TRUE(orders_.pending.empty());
-  EXPECT_TRUE(readers_.Find(*id)->current()->foretold());
+  EXPECT_TRUE(readers_.Find(*id)->current()->predicted());
 }
 
 TEST_F(ReaderTableTest, LoadersThatComeAndGoDoNotPileUpOrders) {
@@ -189,11 +189,11 @@ TEST_F(ReaderTableTest, AnotherCrcIsAnUnknownOrder) {
   const auto id = readers_.Attach(1, Request(0));
   ASSERT_TRUE(readers_.Begin(*id, Span(0, 8), Crc(8) + 1).ok());
   orders_.AnswerAll();
-  EXPECT_FALSE(readers_.Find(*id)->current()->foretold());
+  EXPECT_FALSE(readers_.Find(*id)->current()->predicted());
   EXPECT_FALSE(Progress().back().order_known);
   ASSERT_TRUE(readers_.Begin(*id, Span(1, 9), Crc(9)).ok());
   orders_.AnswerAll();
-  EXPECT_TRUE(readers_.Find(*id)->current()->foretold()) << "the next pass is trusted again";
+  EXPECT_TRUE(readers_.Find(*id)->current()->predicted()) << "the next pass is trusted again";
   EXPECT_TRUE(Progress().back().order_known);
 }
 
@@ -227,10 +227,10 @@ TEST_F(ReaderTableTest, AForgottenSetEpochIsForetoldFromTheSecondPassOn) {
     ASSERT_TRUE(readers_.Begin(*id, Span(pass, 0), Crc(0)).ok());
     orders_.AnswerAll();
     Pass* const current = readers_.Find(*id)->current();
-    ASSERT_TRUE(current->foretold());
+    ASSERT_TRUE(current->predicted());
     for (std::uint64_t i = 0; i < 5; ++i)
       current->PassOver(i);
-    readers_.Foretell();
+    readers_.Predict();
     orders_.AnswerAll();
     EXPECT_EQ(readers_.Find(*id)->next()->span(), Span(pass + 1, pass == 0 ? 1 : 0));
   }
@@ -244,14 +244,14 @@ TEST_F(ReaderTableTest, ForetellsTheNextPassByTheStepOfTheLast) {
   Pass* current = readers_.Find(*id)->current();
   for (std::uint64_t i = 0; i < 5; ++i)
     current->PassOver(i);
-  readers_.Foretell();
+  readers_.Predict();
   ASSERT_NE(readers_.Find(*id)->next(), nullptr);
   EXPECT_EQ(readers_.Find(*id)->next()->span(), Span(2, 4));
   orders_.AnswerAll();
   const Pass* next = readers_.Find(*id)->next();
   ASSERT_TRUE(readers_.Begin(*id, Span(2, 4), Crc(4)).ok());
   EXPECT_EQ(readers_.Find(*id)->current(), next) << "what was staged for it stays";
-  EXPECT_TRUE(readers_.Find(*id)->current()->foretold());
+  EXPECT_TRUE(readers_.Find(*id)->current()->predicted());
 }
 
 TEST_F(ReaderTableTest, AnOtherPassThanForetoldIsReplayedAnew) {
@@ -261,12 +261,12 @@ TEST_F(ReaderTableTest, AnOtherPassThanForetoldIsReplayedAnew) {
   Pass* current = readers_.Find(*id)->current();
   for (std::uint64_t i = 0; i < 5; ++i)
     current->PassOver(i);
-  readers_.Foretell();
+  readers_.Predict();
   orders_.AnswerAll();
   ASSERT_TRUE(readers_.Begin(*id, Span(1, 0), Crc(0)).ok());  // set_epoch was forgotten
-  EXPECT_FALSE(readers_.Find(*id)->current()->foretold());
+  EXPECT_FALSE(readers_.Find(*id)->current()->predicted());
   orders_.AnswerAll();
-  EXPECT_TRUE(readers_.Find(*id)->current()->foretold());
+  EXPECT_TRUE(readers_.Find(*id)->current()->predicted());
 }
 
 TEST_F(ReaderTableTest, APassSaidAgainGoesOn) {
@@ -390,7 +390,7 @@ TEST_F(TracedReaderTest, AListIsAnOrder) {
   ASSERT_TRUE(readers_.TakeTrace(id, 0, 3, 5, std::span(list).subspan(3)).ok());
   ASSERT_TRUE(readers_.Begin(id, Span(0, 0), sampler::OrderCrc(list)).ok());
   orders_.AnswerAll();
-  ASSERT_TRUE(current(id)->foretold());
+  ASSERT_TRUE(current(id)->predicted());
   EXPECT_EQ(current(id)->order()->ids, list);
   EXPECT_FALSE(node_.All<wire::StreamAttach>().back().known) << "for nodes that are older";
   const wire::StreamTrace sent{.stream = readers_.Find(id)->attachment().stream,
@@ -411,10 +411,10 @@ TEST_F(TracedReaderTest, TheNextListIsStagedWhenItsTurnComes) {
   orders_.AnswerAll();
   for (std::uint64_t i = 0; i < 5; ++i)
     current(id)->PassOver(i);
-  readers_.Foretell();
+  readers_.Predict();
   EXPECT_EQ(readers_.Find(id)->next(), nullptr) << "nobody knows it";
   ASSERT_TRUE(readers_.TakeTrace(id, 1, 0, 2, next_list).ok());
-  readers_.Foretell();
+  readers_.Predict();
   orders_.AnswerAll();
   ASSERT_NE(readers_.Find(id)->next(), nullptr);
   EXPECT_EQ(readers_.Find(id)->next()->NextToStage(), 0U);
@@ -450,7 +450,7 @@ TEST_F(TracedReaderTest, WithoutItsListAPassIsReadAsItIsAskedFor) {
   const ReaderId id = AttachTraced();
   ASSERT_TRUE(readers_.Begin(id, Span(0, 0), std::nullopt).ok());
   EXPECT_TRUE(orders_.pending.empty());
-  EXPECT_FALSE(current(id)->foretold());
+  EXPECT_FALSE(current(id)->predicted());
 }
 
 TEST_F(TracedReaderTest, AListMayGrowWithThePass) {

@@ -1,4 +1,4 @@
-// What is foretold of caches without a plan is what they do in a simulated run.
+// What is predicted of caches without a plan is what they do in a simulated run.
 
 #include "plan/home_forecast.h"
 
@@ -58,7 +58,7 @@ std::vector<Sum> Simulated(const Reads& run, const plan::Sizes& sizes, ByteCount
   return sums;
 }
 
-std::vector<Sum> Foretold(const Reads& run, plan::HomeInputs inputs) {
+std::vector<Sum> Predicted(const Reads& run, plan::HomeInputs inputs) {
   const plan::OrderProvider orders = [&run](StreamId job, PassNumber pass) -> plan::Order {
     const auto& passes = run.jobs[static_cast<std::size_t>(job)].passes;
     return pass < passes.size() ? passes[pass] : nullptr;
@@ -99,16 +99,16 @@ TEST(HomeForecast, IsWhatASimulatedRunDoes) {
         static_cast<ByteCount>(static_cast<double>(sizes.total()) * one.share) / one.nodes;
     plan::HomeInputs inputs = InputsOf(run, sizes, capacity);
     EXPECT_EQ(
-        Foretold(run, inputs),
+        Predicted(run, inputs),
         Simulated(run, sizes, capacity, [](const Home& home) { return plan::MakePin(home.room); }))
         << "pin, case " << i;
     inputs.rule = plan::HomeRule::kLru;
     EXPECT_EQ(
-        Foretold(run, inputs),
+        Predicted(run, inputs),
         Simulated(run, sizes, capacity, [](const Home& home) { return plan::MakeLru(home.room); }))
         << "lru, case " << i;
     inputs.rule = plan::HomeRule::kNone;
-    EXPECT_EQ(Foretold(run, inputs),
+    EXPECT_EQ(Predicted(run, inputs),
               Simulated(run, sizes, capacity, [](const Home&) { return plan::MakeNone(); }))
         << "none, case " << i;
   }
