@@ -1,4 +1,4 @@
-// optcache: the program for people. Each subcommand is one file of this folder.
+// optcache: the program for people. Each subcommand has a room: cli/README.md.
 
 #include "base/log.h"
 #include "cli/program.h"

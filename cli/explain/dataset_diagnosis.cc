@@ -1,4 +1,4 @@
-// Tells the story of a Dataset in a cluster, from what kubectl answered.
+// Diagnoses a Dataset in a cluster, from what kubectl answered.
 //
 // The idea: each Tell* looks at one part, in the order in which causes come before effects: spec,
 // index, placement, nodes, source, plan, hits, events. It adds findings and returns nothing, and
@@ -377,18 +377,18 @@ void TellPlans(const Json& list, const kube::ObjectKey& dataset, std::vector<Fin
                              TextAt(plan->content, "/retention"),
                              plan->current.empty() ? "none yet" : HashOfRevision(plan->current),
                              plan->active, plan->desired)));
-    const RolloutProgress story = TellRollout(*plan, {});
-    const bool failed = story.outcome == RolloutOutcome::kFailed;
-    const bool says_more = story.outcome != RolloutOutcome::kSucceeded || !story.advice.empty();
+    const RolloutProgress rollout = TellRollout(*plan, {});
+    const bool failed = rollout.outcome == RolloutOutcome::kFailed;
+    const bool says_more = rollout.outcome != RolloutOutcome::kSucceeded || !rollout.advice.empty();
     if (failed) {
       findings.push_back(Warn(
-          "rollout of " + plan->name, story.line,
-          story.advice.empty()
+          "rollout of " + plan->name, rollout.line,
+          rollout.advice.empty()
               ? fmt::format("kubectl describe cacheplan {} -n {}", plan->name, plan->name_space)
-              : story.advice));
+              : rollout.advice));
     } else if (says_more) {
-      findings.push_back(Fine("rollout of " + plan->name, story.line));
-      findings.back().to_do = story.advice;
+      findings.push_back(Fine("rollout of " + plan->name, rollout.line));
+      findings.back().to_do = rollout.advice;
     }
     for (const PlanJob& job : plan->jobs)
       readers.push_back(ReaderOf(job));

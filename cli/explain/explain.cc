@@ -1,4 +1,4 @@
-// The subcommand explain: chooses what is asked of whom, and prints the story.
+// The subcommand explain: chooses what is asked of whom, and prints the diagnosis.
 //
 // The idea: asking and telling are apart. explain_questions.cc asks a cluster and AskLocal asks an
 // `optcache up`; dataset_diagnosis.cc, job_diagnosis.cc, pod_diagnosis.cc and local_diagnosis.cc
@@ -80,8 +80,8 @@ Status PrintExplanation(const ExplainRequest& request, const Explanation& explan
 Status ExplainPod(const ExplainRequest& request) {
   ASSIGN_OR_RETURN(const PodAnswers answers,
                    AskAboutPod(Kubectl(request.kubectl), request.name_space, request.name));
-  ASSIGN_OR_RETURN(const PodDiagnosis story, DiagnosePod(answers));
-  return PrintAs(request.output, FormatPodDiagnosis(story), ToJson(story));
+  ASSIGN_OR_RETURN(const PodDiagnosis diagnosis, DiagnosePod(answers));
+  return PrintAs(request.output, FormatPodDiagnosis(diagnosis), ToJson(diagnosis));
 }
 
 Result<LocalAnswers> AskLocal(const ExplainRequest& request, bool with_pages) {

@@ -4,7 +4,7 @@
 
 namespace optcache::cli {
 
-// `optcache explain pod NAME`: why a pod of a cluster is as it is.
+// `optcache explain dataset|job|pod NAME`: why it is not served or slow.
 void AddExplainCommand(CLI::App& app, Action& chosen);
 
 }  // namespace optcache::cli

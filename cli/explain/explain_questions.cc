@@ -1,8 +1,8 @@
-// Asks a cluster what the stories of Datasets and jobs need.
+// Asks a cluster what the diagnoses of Datasets and jobs need.
 //
 // The idea: Asker has one deadline for all questions, and each answer that cannot be had becomes a
 // finding that names the right that is missing, or what failed. Only the question without which
-// there is no story is an error. Pods of a job are sought by each label that a controller of
+// there is no diagnosis is an error. Pods of a job are sought by each label that a controller of
 // jobs sets, and if none finds any, among all pods of the namespace, of which at most
 // kMaxPodsListed are read. The number of pods, and of sidecars whose page is asked, has a limit,
 // and a finding says what was left out. Begin to read at AskAboutDataset and AskAboutJob, at the

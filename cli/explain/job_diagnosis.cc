@@ -1,4 +1,4 @@
-// Tells the story of a job in a cluster, from what kubectl and the sidecars' pages answered.
+// Diagnoses a job in a cluster, from what kubectl and the sidecars' pages answered.
 //
 // The idea: the diagnosis of each pod (pod_diagnosis.cc) is there already; here, pods that share a
 // cause become one finding with their names, so that a job of a thousand ranks has a few lines.
@@ -42,7 +42,7 @@ constexpr std::size_t kMaxJobEvents = 5;
 // A pod of the job, and what is known of it.
 struct PodOfJob {
   Json object;
-  PodDiagnosis story;
+  PodDiagnosis diagnosis;
 
   std::string Name() const { return kube::KeyOf(object).name; }
   std::string Phase() const { return TextAt(object, "/status/phase"); }
@@ -192,18 +192,18 @@ void JobTeller::TellPods(const Json& job) {
 
 void JobTeller::TellInjection() {
   const bool has_injected =
-      std::ranges::any_of(pods_, [](const PodOfJob& pod) { return pod.story.injected; });
+      std::ranges::any_of(pods_, [](const PodOfJob& pod) { return pod.diagnosis.injected; });
   PodsBy without;
   std::vector<std::string> unasked;
   std::size_t injected = 0;
   for (const PodOfJob& pod : pods_) {
     if (pod.Ended()) continue;
-    if (pod.story.injected) {
+    if (pod.diagnosis.injected) {
       ++injected;
     } else if (has_injected && !AsksForInjection(pod.object)) {
       unasked.push_back(pod.Name());
     } else {
-      without[pod.story.why].push_back(pod.Name());
+      without[pod.diagnosis.why].push_back(pod.Name());
     }
   }
   for (const auto& [why, names] : without) {
@@ -227,7 +227,7 @@ void JobTeller::TellInjection() {
 void JobTeller::TellDatasets() {
   std::map<std::string, std::string> verdicts;
   for (const PodOfJob& pod : pods_) {
-    for (const DatasetDiagnosis& dataset : pod.story.datasets)
+    for (const DatasetDiagnosis& dataset : pod.diagnosis.datasets)
       verdicts.emplace(dataset.name, dataset.verdict);
   }
   for (const auto& [name, verdict] : verdicts) {
@@ -249,9 +249,9 @@ void JobTeller::TellSidecars() {
   PodsBy broken;
   std::vector<std::string> alone;
   for (const PodOfJob& pod : pods_) {
-    if (!pod.story.injected || pod.Phase() != "Running") continue;
-    if (!pod.story.sidecar_runs) broken[pod.story.sidecar].push_back(pod.Name());
-    if (pod.story.has_node == false) alone.push_back(pod.Name());
+    if (!pod.diagnosis.injected || pod.Phase() != "Running") continue;
+    if (!pod.diagnosis.sidecar_runs) broken[pod.diagnosis.sidecar].push_back(pod.Name());
+    if (pod.diagnosis.has_node == false) alone.push_back(pod.Name());
   }
   for (const auto& [state, names] : broken) {
     findings_.push_back(Fault("sidecar", fmt::format("of {}: {}", NamesText(names), state),
@@ -270,7 +270,7 @@ void JobTeller::TellSidecars() {
 void JobTeller::TellStreams(const std::vector<ReaderFact>& readers, bool all_seen) {
   AddFindingsOnReaders(readers, findings_);
   const bool trains = std::ranges::any_of(pods_, [](const PodOfJob& pod) {
-    return pod.story.injected && pod.story.sidecar_runs && !pod.Ended();
+    return pod.diagnosis.injected && pod.diagnosis.sidecar_runs && !pod.Ended();
   });
   if (!readers.empty() || !all_seen || !trains) return;
   findings_.push_back(Warn(
@@ -284,9 +284,9 @@ void JobTeller::TellReads() {
   Reads sum;
   std::size_t pages = 0;
   for (const PodOfJob& pod : pods_) {
-    if (!pod.story.reads) continue;
+    if (!pod.diagnosis.reads) continue;
     ++pages;
-    sum += *pod.story.reads;
+    sum += *pod.diagnosis.reads;
   }
   if (pages > 0) findings_.push_back(FindingOnReads(sum));
   if (!answers_.pages.empty()) findings_.push_back(FindingOnLimit(LimitOf(answers_.pages)));
@@ -321,9 +321,9 @@ void JobTeller::TellEvents(const Json& list) {
 Result<std::vector<PodOfJob>> ReadPods(const JobAnswers& answers) {
   std::vector<PodOfJob> pods;
   for (const PodAnswers& each : answers.pods) {
-    ASSIGN_OR_RETURN(PodDiagnosis story, DiagnosePod(each));
+    ASSIGN_OR_RETURN(PodDiagnosis diagnosis, DiagnosePod(each));
     pods.push_back({.object = Json::parse(each.pod, nullptr, /*allow_exceptions=*/false),
-                    .story = std::move(story)});
+                    .diagnosis = std::move(diagnosis)});
   }
   return pods;
 }

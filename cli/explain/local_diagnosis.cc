@@ -1,4 +1,4 @@
-// Tells the story of a dataset or a job of `optcache up`, from the coordinator's status.
+// Diagnoses a dataset or a job of `optcache up`, from the coordinator's status.
 //
 // The idea: the same findings as in a cluster, as far as they exist here: there are no pods, no
 // injection and no conditions. A name may be given with or without its namespace, and a job by its

@@ -3,7 +3,7 @@
 // An answer that could not be had is nullopt, and no conclusion is drawn from it; an empty one says
 // that there is nothing. WhyNot gives the first reason that fits, in the order in which the API
 // server and the injector would have met it: label, annotation, injector, Dataset. All of it is
-// pure; cluster_questions.cc asks kubectl.
+// pure; pod_questions.cc asks kubectl.
 
 #include "cli/explain/pod_diagnosis.h"
 
@@ -112,20 +112,20 @@ std::string WhyNotAsked(const Json& injectors, std::string_view ns, bool labelle
 }
 
 // Why a pod that could have been injected was not: the first reason that fits.
-std::string WhyNot(const Json& pod, const PodDiagnosis& story,
+std::string WhyNot(const Json& pod, const PodDiagnosis& diagnosis,
                    const std::optional<Json>& injectors) {
   const std::string label = LabelOf(pod, kLabel).value_or("");
   if (label == "false") return "its label optcache.io/inject is \"false\"";
-  if (label != "true" && story.datasets.empty()) {
+  if (label != "true" && diagnosis.datasets.empty()) {
     return "it has no label optcache.io/inject: \"true\" and no annotation optcache.io/dataset";
   }
-  if (story.datasets.empty()) return "it has no annotation optcache.io/dataset";
+  if (diagnosis.datasets.empty()) return "it has no annotation optcache.io/dataset";
   if (injectors) {
     std::string why = WhyNotAsked(*injectors, KeyOf(pod).ns, label == "true");
     if (!why.empty()) return why;
   }
   const bool optional = AnnotationOf(pod, kOptional).value_or("") == "true";
-  for (const DatasetDiagnosis& dataset : story.datasets) {
+  for (const DatasetDiagnosis& dataset : diagnosis.datasets) {
     if (optional && dataset.verdict == kMissing) {
       return fmt::format("Dataset {} does not exist, and the pod says that it is optional",
                          dataset.name);
@@ -199,17 +199,17 @@ std::string ToText(const Computed& computed) {
                      computed.misses, room);
 }
 
-void Advise(const Json& pod, PodDiagnosis& story) {
-  for (const DatasetDiagnosis& dataset : story.datasets) {
+void Advise(const Json& pod, PodDiagnosis& diagnosis) {
+  for (const DatasetDiagnosis& dataset : diagnosis.datasets) {
     if (dataset.verdict == "Ready" || dataset.verdict == kUnseen) continue;
     const std::size_t slash = dataset.name.find('/');
-    story.advice.push_back(fmt::format("kubectl describe dataset.optcache.io -n {} {}",
+    diagnosis.advice.push_back(fmt::format("kubectl describe dataset.optcache.io -n {} {}",
                                        dataset.name.substr(0, slash),
                                        dataset.name.substr(slash + 1)));
   }
   const Json& metadata = Find(pod, "/metadata");
-  if (story.injected && !story.reads) {
-    story.advice.push_back(fmt::format("kubectl logs -n {} {} -c {}",
+  if (diagnosis.injected && !diagnosis.reads) {
+    diagnosis.advice.push_back(fmt::format("kubectl logs -n {} {} -c {}",
                                        TextAt(metadata, "/namespace"), TextAt(metadata, "/name"),
                                        kSidecar));
   }
@@ -261,41 +261,41 @@ Result<PodDiagnosis> DiagnosePod(const PodAnswers& answers) {
   ASSIGN_OR_RETURN(const std::optional<Json> node_pods, ReadList(answers.node_pods, "pods"));
   ASSIGN_OR_RETURN(const std::optional<Json> injectors,
                    ReadList(answers.injectors, "webhook configurations"));
-  PodDiagnosis story{.name = KeyOf(pod).ToString(), .machine = TextAt(pod, "/spec/nodeName")};
+  PodDiagnosis diagnosis{.name = KeyOf(pod).ToString(), .machine = TextAt(pod, "/spec/nodeName")};
   if (answers.metrics) {
     const std::vector<MetricSample> metrics = ParseMetrics(*answers.metrics);
-    story.reads = ReadsIn(metrics);
-    story.computed = ComputedIn(metrics);
+    diagnosis.reads = ReadsIn(metrics);
+    diagnosis.computed = ComputedIn(metrics);
   }
   for (const DatasetAnswer& dataset : answers.datasets)
-    story.datasets.push_back(TellDataset(dataset));
+    diagnosis.datasets.push_back(TellDataset(dataset));
   const std::string version = AnnotationOf(pod, kInjected).value_or("");
-  story.injected = SidecarIn(pod) != nullptr;
-  story.node = TellNode(pod, node_pods, story.has_node);
-  if (story.injected) {
-    story.why = version.empty() ? "it brought the container itself" : "by injector " + version;
-    story.sidecar = TellSidecar(pod);
-    story.sidecar_runs = story.sidecar.starts_with("running");
+  diagnosis.injected = SidecarIn(pod) != nullptr;
+  diagnosis.node = TellNode(pod, node_pods, diagnosis.has_node);
+  if (diagnosis.injected) {
+    diagnosis.why = version.empty() ? "it brought the container itself" : "by injector " + version;
+    diagnosis.sidecar = TellSidecar(pod);
+    diagnosis.sidecar_runs = diagnosis.sidecar.starts_with("running");
   } else {
-    story.why = WhyNot(pod, story, injectors);
+    diagnosis.why = WhyNot(pod, diagnosis, injectors);
   }
-  Advise(pod, story);
-  return story;
+  Advise(pod, diagnosis);
+  return diagnosis;
 }
 
-std::string FormatPodDiagnosis(const PodDiagnosis& story) {
-  std::string text = fmt::format("Pod {}\n", story.name);
+std::string FormatPodDiagnosis(const PodDiagnosis& diagnosis) {
+  std::string text = fmt::format("Pod {}\n", diagnosis.name);
   const auto line = [&text](std::string_view head, std::string_view what) {
     text += fmt::format("  {:<10}{}\n", head, what);
   };
-  line("Injected", fmt::format("{}: {}", story.injected ? "yes" : "no", story.why));
-  for (const DatasetDiagnosis& dataset : story.datasets)
+  line("Injected", fmt::format("{}: {}", diagnosis.injected ? "yes" : "no", diagnosis.why));
+  for (const DatasetDiagnosis& dataset : diagnosis.datasets)
     line("Dataset", fmt::format("{}, {}", dataset.name, dataset.verdict));
   line("Machine",
-       story.machine.empty() ? story.node : fmt::format("{}: {}", story.machine, story.node));
-  if (!story.sidecar.empty()) line("Sidecar", story.sidecar);
-  if (story.reads) {
-    const Reads& reads = *story.reads;
+       diagnosis.machine.empty() ? diagnosis.node : fmt::format("{}: {}", diagnosis.machine, diagnosis.node));
+  if (!diagnosis.sidecar.empty()) line("Sidecar", diagnosis.sidecar);
+  if (diagnosis.reads) {
+    const Reads& reads = *diagnosis.reads;
     const std::optional<double> ratio = reads.HitRatio();
     line("Reads", ratio ? fmt::format("{:.1f} % from the cache ({} from this machine's node, {} "
                                       "from others), {} from the store",
@@ -303,33 +303,33 @@ std::string FormatPodDiagnosis(const PodDiagnosis& story) {
                         : "none yet");
     line("Waited", fmt::format("{:.1f} s", reads.wait_seconds));
   }
-  if (story.computed) line("Computed", ToText(*story.computed));
-  for (std::size_t i = 0; i < story.advice.size(); ++i)
-    text += (i == 0 ? "\nNext:\n  " : "  ") + story.advice[i] + "\n";
+  if (diagnosis.computed) line("Computed", ToText(*diagnosis.computed));
+  for (std::size_t i = 0; i < diagnosis.advice.size(); ++i)
+    text += (i == 0 ? "\nNext:\n  " : "  ") + diagnosis.advice[i] + "\n";
   return text;
 }
 
-std::string ToJson(const PodDiagnosis& story) {
-  nlohmann::ordered_json json = {{"name", story.name},       {"injected", story.injected},
-                                 {"why", story.why},         {"machine", story.machine},
-                                 {"node", story.node},       {"sidecar", story.sidecar},
+std::string ToJson(const PodDiagnosis& diagnosis) {
+  nlohmann::ordered_json json = {{"name", diagnosis.name},       {"injected", diagnosis.injected},
+                                 {"why", diagnosis.why},         {"machine", diagnosis.machine},
+                                 {"node", diagnosis.node},       {"sidecar", diagnosis.sidecar},
                                  {"datasets", Json::array()}};
-  for (const DatasetDiagnosis& dataset : story.datasets)
+  for (const DatasetDiagnosis& dataset : diagnosis.datasets)
     json["datasets"].push_back({{"name", dataset.name}, {"verdict", dataset.verdict}});
-  if (story.reads) {
-    json["reads"] = {{"node", story.reads->node},
-                     {"peer", story.reads->peer},
-                     {"store", story.reads->store},
-                     {"waitSeconds", story.reads->wait_seconds}};
-    if (const auto ratio = story.reads->HitRatio()) json["reads"]["hitRatio"] = *ratio;
+  if (diagnosis.reads) {
+    json["reads"] = {{"node", diagnosis.reads->node},
+                     {"peer", diagnosis.reads->peer},
+                     {"store", diagnosis.reads->store},
+                     {"waitSeconds", diagnosis.reads->wait_seconds}};
+    if (const auto ratio = diagnosis.reads->HitRatio()) json["reads"]["hitRatio"] = *ratio;
   }
-  if (story.computed) {
-    json["computed"] = {{"hits", story.computed->hits},
-                        {"misses", story.computed->misses},
-                        {"bytes", story.computed->bytes},
-                        {"capacity", story.computed->capacity}};
+  if (diagnosis.computed) {
+    json["computed"] = {{"hits", diagnosis.computed->hits},
+                        {"misses", diagnosis.computed->misses},
+                        {"bytes", diagnosis.computed->bytes},
+                        {"capacity", diagnosis.computed->capacity}};
   }
-  json["advice"] = story.advice;
+  json["advice"] = diagnosis.advice;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -83,7 +83,7 @@ std::vector<kube::ObjectKey> DatasetsOfPod(std::string_view pod);
 Result<PodDiagnosis> DiagnosePod(const PodAnswers& answers);
 
 // Pure; ends with a newline.
-std::string FormatPodDiagnosis(const PodDiagnosis& story);
-std::string ToJson(const PodDiagnosis& story);
+std::string FormatPodDiagnosis(const PodDiagnosis& diagnosis);
+std::string ToJson(const PodDiagnosis& diagnosis);
 
 }  // namespace optcache::cli

@@ -1,7 +1,7 @@
 // Runs every policy over the same reads, and finds least capacities where a goal is given.
 //
 // The scene (simulate_scene.h) has the reads once; each run gets it with another policy, capacity
-// or store. A search (SimulateUntil) keeps every result, because the least capacity's figures are
+// or store. A search (until_search.h) keeps every result, because the least capacity's figures are
 // shown, too, and are not computed twice. With --plot more capacities are measured; one of these
 // may turn out to be the least, since some policies get worse with more memory.
 
