@@ -204,14 +204,14 @@ void Advise(const Json& pod, PodDiagnosis& diagnosis) {
     if (dataset.verdict == "Ready" || dataset.verdict == kUnseen) continue;
     const std::size_t slash = dataset.name.find('/');
     diagnosis.advice.push_back(fmt::format("kubectl describe dataset.optcache.io -n {} {}",
-                                       dataset.name.substr(0, slash),
-                                       dataset.name.substr(slash + 1)));
+                                           dataset.name.substr(0, slash),
+                                           dataset.name.substr(slash + 1)));
   }
   const Json& metadata = Find(pod, "/metadata");
   if (diagnosis.injected && !diagnosis.reads) {
     diagnosis.advice.push_back(fmt::format("kubectl logs -n {} {} -c {}",
-                                       TextAt(metadata, "/namespace"), TextAt(metadata, "/name"),
-                                       kSidecar));
+                                           TextAt(metadata, "/namespace"),
+                                           TextAt(metadata, "/name"), kSidecar));
   }
 }
 
@@ -291,8 +291,9 @@ std::string FormatPodDiagnosis(const PodDiagnosis& diagnosis) {
   line("Injected", fmt::format("{}: {}", diagnosis.injected ? "yes" : "no", diagnosis.why));
   for (const DatasetDiagnosis& dataset : diagnosis.datasets)
     line("Dataset", fmt::format("{}, {}", dataset.name, dataset.verdict));
-  line("Machine",
-       diagnosis.machine.empty() ? diagnosis.node : fmt::format("{}: {}", diagnosis.machine, diagnosis.node));
+  line("Machine", diagnosis.machine.empty()
+                      ? diagnosis.node
+                      : fmt::format("{}: {}", diagnosis.machine, diagnosis.node));
   if (!diagnosis.sidecar.empty()) line("Sidecar", diagnosis.sidecar);
   if (diagnosis.reads) {
     const Reads& reads = *diagnosis.reads;
@@ -310,9 +311,9 @@ std::string FormatPodDiagnosis(const PodDiagnosis& diagnosis) {
 }
 
 std::string ToJson(const PodDiagnosis& diagnosis) {
-  nlohmann::ordered_json json = {{"name", diagnosis.name},       {"injected", diagnosis.injected},
-                                 {"why", diagnosis.why},         {"machine", diagnosis.machine},
-                                 {"node", diagnosis.node},       {"sidecar", diagnosis.sidecar},
+  nlohmann::ordered_json json = {{"name", diagnosis.name},   {"injected", diagnosis.injected},
+                                 {"why", diagnosis.why},     {"machine", diagnosis.machine},
+                                 {"node", diagnosis.node},   {"sidecar", diagnosis.sidecar},
                                  {"datasets", Json::array()}};
   for (const DatasetDiagnosis& dataset : diagnosis.datasets)
     json["datasets"].push_back({{"name", dataset.name}, {"verdict", dataset.verdict}});

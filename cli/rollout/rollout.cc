@@ -104,10 +104,10 @@ Status RolloutStatus(const RolloutFlags& flags) {
                                                                .quiet = flags.output != "text"},
                                                               STDOUT_FILENO));
   RETURN_IF_ERROR(
-      PrintAs(flags.output, "", RolloutAsJson(rollout.plan, rollout.revisions, rollout.story)));
-  if (rollout.story.outcome != RolloutOutcome::kFailed) return OkStatus();
-  const std::string advice = rollout.story.advice.empty() ? "" : "\n" + rollout.story.advice;
-  return {Code::kUnavailable, rollout.story.line + advice};
+      PrintAs(flags.output, "", RolloutAsJson(rollout.plan, rollout.revisions, rollout.progress)));
+  if (rollout.progress.outcome != RolloutOutcome::kFailed) return OkStatus();
+  const std::string advice = rollout.progress.advice.empty() ? "" : "\n" + rollout.progress.advice;
+  return {Code::kUnavailable, rollout.progress.line + advice};
 }
 
 Status RolloutHistory(const RolloutFlags& flags) {

@@ -2,8 +2,8 @@
 //
 // TellRollout asks in this order: is the CachePlan in use, has the operator seen this generation,
 // is the deadline over, and then what its phase says (one function for each phase). The first that
-// fits makes the story. Pauses, acknowledgements and degradation are added to it afterwards. All of
-// it follows from the status, so a script that looks once and one that waits are told the same.
+// fits makes the progress. Pauses, acknowledgements and degradation are added to it afterwards. All
+// of it follows from the status, so a script that looks once and one that waits are told the same.
 
 #include "cli/rollout/rollout_progress.h"
 
@@ -62,43 +62,43 @@ RolloutProgress Failed(std::string line) {
 RolloutProgress OfStopped(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
   const PlanFailure failed = plan.failed.value_or(PlanFailure{});
   const bool went_back = failed.reason == "BelowPredicted" || failed.reason == "WorseThanPrevious";
-  RolloutProgress story =
+  RolloutProgress progress =
       Failed(fmt::format("cacheplan \"{}\" rollout of {} was stopped: {}: {}; {} {}", plan.name,
                          DescribeRevision(revisions, failed.revision), failed.reason,
                          failed.message, went_back ? "went back to" : "still in force:",
                          DescribeRevision(revisions, HashOfRevision(plan.current))));
-  story.advice = fmt::format(
+  progress.advice = fmt::format(
       "To take the change back, run: kubectl optcache rollout undo {0} -n {1}\n"
       "To try it again, run: kubectl optcache rollout restart {0} -n {1}",
       plan.name, plan.name_space);
-  return story;
+  return progress;
 }
 
 // What is in force stays so: there is nothing to take back.
 RolloutProgress OfNotDerivedAgain(const PlanResource& plan,
                                   const std::vector<PlanRevision>& revisions) {
-  RolloutProgress story =
+  RolloutProgress progress =
       Failed(fmt::format("cacheplan \"{}\": {} is in force, but could not be derived again: {}: {}",
                          plan.name, DescribeRevision(revisions, HashOfRevision(plan.current)),
                          plan.failed->reason, plan.failed->message));
-  story.advice = fmt::format("To try it again, run: kubectl optcache rollout restart {} -n {}",
-                             plan.name, plan.name_space);
-  return story;
+  progress.advice = fmt::format("To try it again, run: kubectl optcache rollout restart {} -n {}",
+                                plan.name, plan.name_space);
+  return progress;
 }
 
 RolloutProgress OfPrepare(const PlanResource& plan, const std::vector<PlanRevision>& revisions) {
   if (plan.progressing.reason == "PredictedWorse") {
     // Nothing goes on by itself: who waits for it would wait for ever.
-    RolloutProgress story = Failed(
+    RolloutProgress progress = Failed(
         fmt::format("cacheplan \"{}\" rollout is held, {} is predicted to be worse: {}", plan.name,
                     DescribeRevision(revisions, UpdateHash(plan)), plan.progressing.message));
-    story.advice = fmt::format(
+    progress.advice = fmt::format(
         "To continue, run: kubectl patch cacheplan {0} -n {1} --type=merge -p "
         "'{{\"spec\":{{\"rollout\":{{\"acknowledge\":true}}}}}}'\n"
         "Set it to false again when the rollout is complete: it applies to every later change.\n"
         "To take the change back, run: kubectl optcache rollout undo {0} -n {1}",
         plan.name, plan.name_space);
-    return story;
+    return progress;
   }
   return Waiting(plan, fmt::format("{} of {} nodes prepared", plan.prepared, plan.desired),
                  plan.prepared, plan.desired);
@@ -220,43 +220,44 @@ RolloutProgress TellRollout(const PlanResource& plan, const std::vector<PlanRevi
     return Failed(fmt::format("cacheplan \"{}\" exceeded its progress deadline: {}", plan.name,
                               plan.progressing.message));
   }
-  RolloutProgress story = OfPhase(plan, revisions);
-  if (plan.paused && story.outcome == RolloutOutcome::kUnderWay && plan.MayBeHeld()) {
-    story.line += " (paused)";
-    story.advice = fmt::format("To continue, run: kubectl optcache rollout resume {} -n {}",
-                               plan.name, plan.name_space);
+  RolloutProgress progress = OfPhase(plan, revisions);
+  if (plan.paused && progress.outcome == RolloutOutcome::kUnderWay && plan.MayBeHeld()) {
+    progress.line += " (paused)";
+    progress.advice = fmt::format("To continue, run: kubectl optcache rollout resume {} -n {}",
+                                  plan.name, plan.name_space);
   }
-  if (plan.acknowledge && story.advice.empty()) {
-    story.advice =
+  if (plan.acknowledge && progress.advice.empty()) {
+    progress.advice =
         "spec.rollout.acknowledge is set: changes that are predicted to be worse are not held.";
   }
-  if (plan.degraded.status == ConditionStatus::kTrue && story.outcome != RolloutOutcome::kFailed) {
-    story.advice =
+  if (plan.degraded.status == ConditionStatus::kTrue &&
+      progress.outcome != RolloutOutcome::kFailed) {
+    progress.advice =
         fmt::format("The plan is degraded: {}: {}{}{}", plan.degraded.reason, plan.degraded.message,
-                    story.advice.empty() ? "" : "\n", story.advice);
+                    progress.advice.empty() ? "" : "\n", progress.advice);
   }
-  return story;
+  return progress;
 }
 
-std::string RolloutBar(const RolloutProgress& story) {
-  if (story.all == 0) return "";
-  const std::uint64_t filled = std::min(story.done, story.all) * kBarWidth / story.all;
+std::string RolloutBar(const RolloutProgress& progress) {
+  if (progress.all == 0) return "";
+  const std::uint64_t filled = std::min(progress.done, progress.all) * kBarWidth / progress.all;
   return fmt::format("[{}{}]  {} of {}", std::string(filled, '#'),
-                     std::string(kBarWidth - filled, '-'), story.done, story.all);
+                     std::string(kBarWidth - filled, '-'), progress.done, progress.all);
 }
 
 std::string RolloutAsJson(const PlanResource& plan, const std::vector<PlanRevision>& revisions,
-                          const RolloutProgress& story) {
+                          const RolloutProgress& progress) {
   OrderedJson json = {
       {"namespace", plan.name_space},
       {"name", plan.name},
-      {"outcome", story.outcome == RolloutOutcome::kUnderWay    ? "UnderWay"
-                  : story.outcome == RolloutOutcome::kSucceeded ? "Succeeded"
-                                                                : "Failed"},
+      {"outcome", progress.outcome == RolloutOutcome::kUnderWay    ? "UnderWay"
+                  : progress.outcome == RolloutOutcome::kSucceeded ? "Succeeded"
+                                                                   : "Failed"},
       {"phase", plan.phase},
       {"reason", plan.progressing.reason},
       {"paused", plan.paused},
-      {"message", story.line},
+      {"message", progress.line},
       {"current", RevisionAsJson(revisions, plan.current)},
       {"update", RevisionAsJson(revisions, plan.update)},
       {"nodes", {{"desired", plan.desired}, {"prepared", plan.prepared}, {"active", plan.active}}},

@@ -31,10 +31,10 @@ struct RolloutProgress {
 RolloutProgress TellRollout(const PlanResource& plan, const std::vector<PlanRevision>& revisions);
 
 // "[########------------]  2 of 5"; nothing where nothing is counted.
-std::string RolloutBar(const RolloutProgress& story);
+std::string RolloutBar(const RolloutProgress& progress);
 
 // For scripts.
 std::string RolloutAsJson(const PlanResource& plan, const std::vector<PlanRevision>& revisions,
-                          const RolloutProgress& story);
+                          const RolloutProgress& progress);
 
 }  // namespace optcache::cli

@@ -33,9 +33,9 @@ class Watcher {
         return rollout;
       if (rollout) {
         failures = 0;
-        const bool over = rollout->story.outcome != RolloutOutcome::kUnderWay;
+        const bool over = rollout->progress.outcome != RolloutOutcome::kUnderWay;
         if (over || !watch_.until_over) return Finish(*std::move(rollout));
-        Tell(rollout->story);
+        Tell(rollout->progress);
       }
       const Duration spent = SystemClock().Now() - begun;
       if (watch_.timeout > Duration(0) && spent + watch_.interval > watch_.timeout) {
@@ -62,32 +62,32 @@ class Watcher {
                    fmt::format("desired revision ({}) is different from the running revision ({})",
                                watch_.revision, newest == nullptr ? 0 : newest->number));
     }
-    RolloutProgress story = TellRollout(plan, *revisions_);
+    RolloutProgress progress = TellRollout(plan, *revisions_);
     return WatchedRollout{
-        .plan = std::move(plan), .revisions = *revisions_, .story = std::move(story)};
+        .plan = std::move(plan), .revisions = *revisions_, .progress = std::move(progress)};
   }
 
-  void Tell(const RolloutProgress& story) {
+  void Tell(const RolloutProgress& progress) {
     if (watch_.quiet) {
-      said_ = story.line;
+      said_ = progress.line;
       return;
     }
-    const std::string bar = RolloutBar(story);
-    screen_.Draw(story.line + "\n" + (bar.empty() ? "" : bar + "\n") +
-                 (story.advice.empty() ? "" : story.advice + "\n"));
-    if (!screen_.is_terminal() && story.line != said_) {
-      screen_.Say(story.line);
-      if (!story.advice.empty()) screen_.Say(story.advice);
+    const std::string bar = RolloutBar(progress);
+    screen_.Draw(progress.line + "\n" + (bar.empty() ? "" : bar + "\n") +
+                 (progress.advice.empty() ? "" : progress.advice + "\n"));
+    if (!screen_.is_terminal() && progress.line != said_) {
+      screen_.Say(progress.line);
+      if (!progress.advice.empty()) screen_.Say(progress.advice);
     }
-    said_ = story.line;
+    said_ = progress.line;
   }
 
   Result<WatchedRollout> Finish(WatchedRollout rollout) {
     screen_.Draw("");
     // Why it failed is an error's message.
-    if (watch_.quiet || rollout.story.outcome == RolloutOutcome::kFailed) return rollout;
-    if (rollout.story.line != said_) screen_.Say(rollout.story.line);
-    if (!rollout.story.advice.empty()) screen_.Say(rollout.story.advice);
+    if (watch_.quiet || rollout.progress.outcome == RolloutOutcome::kFailed) return rollout;
+    if (rollout.progress.line != said_) screen_.Say(rollout.progress.line);
+    if (!rollout.progress.advice.empty()) screen_.Say(rollout.progress.advice);
     return rollout;
   }
 

@@ -24,7 +24,7 @@ struct RolloutWatch {
 struct WatchedRollout {
   PlanResource plan;
   std::vector<PlanRevision> revisions;
-  RolloutProgress story;
+  RolloutProgress progress;
 };
 
 // Writes a line to `fd` whenever something has changed; on a terminal one line with a bar is drawn

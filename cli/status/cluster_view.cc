@@ -80,8 +80,8 @@ DatasetRow ReadDataset(const Json& object, std::map<std::string, ByteCount>& cac
 std::string RolloutLine(const Json& object) {
   const auto plan = PlanResourceOf(object);
   if (!plan || plan->phase.empty() || plan->phase == "Complete") return "";
-  const RolloutProgress story = TellRollout(*plan, {});
-  return story.outcome == RolloutOutcome::kUnderWay ? story.line : "";
+  const RolloutProgress progress = TellRollout(*plan, {});
+  return progress.outcome == RolloutOutcome::kUnderWay ? progress.line : "";
 }
 
 PlanRow ReadPlan(const Json& object) {

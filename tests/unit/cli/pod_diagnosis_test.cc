@@ -42,16 +42,16 @@ constexpr const char* kMetrics =
     "optcache_computed_bytes 1048576\n";
 
 TEST(PodDiagnosis, TellsWhereAnInjectedPodsSamplesCameFrom) {
-  const auto story = DiagnosePod({.pod = kInjectedPod,
-                                  .datasets = {{.name = "vision/imagenet", .json = kReady},
-                                               {.name = "shared/words", .json = kIndexing}},
-                                  .node_pods = kNodePods,
-                                  .injectors = kInjectors,
-                                  .metrics = kMetrics});
-  ASSERT_TRUE(story) << story.error().message();
-  ExpectGolden(FormatPodDiagnosis(*story), "cli/pod-story.txt");
-  ExpectGolden(ToJson(*story), "cli/pod-story.json");
-  ExpectGolden(ToYaml(ToJson(*story)), "cli/pod-story.yaml");
+  const auto diagnosis = DiagnosePod({.pod = kInjectedPod,
+                                      .datasets = {{.name = "vision/imagenet", .json = kReady},
+                                                   {.name = "shared/words", .json = kIndexing}},
+                                      .node_pods = kNodePods,
+                                      .injectors = kInjectors,
+                                      .metrics = kMetrics});
+  ASSERT_TRUE(diagnosis) << diagnosis.error().message();
+  ExpectGolden(FormatPodDiagnosis(*diagnosis), "cli/pod-diagnosis.txt");
+  ExpectGolden(ToJson(*diagnosis), "cli/pod-diagnosis.json");
+  ExpectGolden(ToYaml(ToJson(*diagnosis)), "cli/pod-diagnosis.yaml");
 }
 
 TEST(PodDiagnosis, TellsOfComputedSamplesOnlyWhereTheSidecarHasMemoryForThem) {
@@ -77,10 +77,10 @@ std::string WhyNot(const std::string& pod, std::optional<std::string> injectors,
   PodAnswers answers{.pod = pod, .injectors = std::move(injectors)};
   for (const kube::ObjectKey& key : DatasetsOfPod(pod))
     answers.datasets.push_back({.name = key.ToString(), .json = dataset});
-  const auto story = DiagnosePod(answers);
-  EXPECT_TRUE(story) << story.error().message();
-  EXPECT_FALSE(story->injected);
-  return story->why;
+  const auto diagnosis = DiagnosePod(answers);
+  EXPECT_TRUE(diagnosis) << diagnosis.error().message();
+  EXPECT_FALSE(diagnosis->injected);
+  return diagnosis->why;
 }
 
 constexpr const char* kLabel = R"("optcache.io/inject": "true")";
@@ -128,36 +128,37 @@ TEST(PodDiagnosis, ConcludesNothingFromWhatItMayNotSee) {
   EXPECT_EQ(WhyNot(PodWith(kLabel, kOptional), std::nullopt, std::nullopt)
                 .find("the injector did not answer"),
             0U);
-  const auto story = DiagnosePod({.pod = kInjectedPod, .datasets = {{.name = "vision/imagenet"}}});
-  ASSERT_TRUE(story) << story.error().message();
-  EXPECT_EQ(story->node, "whether an optcache node is there cannot be seen with your rights");
-  EXPECT_EQ(story->datasets.at(0).verdict, "cannot be seen with your rights");
-  EXPECT_EQ(story->advice,
+  const auto diagnosis =
+      DiagnosePod({.pod = kInjectedPod, .datasets = {{.name = "vision/imagenet"}}});
+  ASSERT_TRUE(diagnosis) << diagnosis.error().message();
+  EXPECT_EQ(diagnosis->node, "whether an optcache node is there cannot be seen with your rights");
+  EXPECT_EQ(diagnosis->datasets.at(0).verdict, "cannot be seen with your rights");
+  EXPECT_EQ(diagnosis->advice,
             std::vector<std::string>{"kubectl logs -n vision train-0 -c optcache-sidecar"});
 }
 
 TEST(PodDiagnosis, SaysThatAMachineHasNoNode) {
-  const auto story = DiagnosePod({.pod = kInjectedPod, .node_pods = R"({"items": []})"});
-  ASSERT_TRUE(story) << story.error().message();
-  EXPECT_EQ(story->node, "no optcache node is there: the sidecar reads from the store");
+  const auto diagnosis = DiagnosePod({.pod = kInjectedPod, .node_pods = R"({"items": []})"});
+  ASSERT_TRUE(diagnosis) << diagnosis.error().message();
+  EXPECT_EQ(diagnosis->node, "no optcache node is there: the sidecar reads from the store");
 }
 
 TEST(PodDiagnosis, SaysWhyAPodHasNoMachine) {
-  const auto story = DiagnosePod({.pod = R"({
+  const auto diagnosis = DiagnosePod({.pod = R"({
     "metadata": {"namespace": "vision", "name": "train-0"},
     "spec": {"initContainers": [{"name": "optcache-sidecar"}]},
     "status": {"conditions": [{"type": "PodScheduled", "status": "False",
                                "message": "0/3 nodes are available: 3 Insufficient cpu."}]}})"});
-  ASSERT_TRUE(story) << story.error().message();
-  EXPECT_EQ(story->node,
+  ASSERT_TRUE(diagnosis) << diagnosis.error().message();
+  EXPECT_EQ(diagnosis->node,
             "the pod has no machine yet: 0/3 nodes are available: 3 Insufficient cpu.");
 }
 
 TEST(PodDiagnosis, SaysThatNobodyHasLookedAtADataset) {
-  const auto story =
+  const auto diagnosis =
       DiagnosePod({.pod = kInjectedPod, .datasets = {{.name = "vision/imagenet", .json = "{}"}}});
-  ASSERT_TRUE(story) << story.error().message();
-  EXPECT_EQ(story->datasets.at(0).verdict, "not Ready: no operator has looked at it");
+  ASSERT_TRUE(diagnosis) << diagnosis.error().message();
+  EXPECT_EQ(diagnosis->datasets.at(0).verdict, "not Ready: no operator has looked at it");
 }
 
 TEST(DatasetsOfPod, AreOfItsNamespaceUnlessTheyNameAnother) {
@@ -173,9 +174,9 @@ TEST(DatasetsOfPod, AreOfItsNamespaceUnlessTheyNameAnother) {
 
 TEST(PodDiagnosis, RefusesWhatIsNoPod) {
   for (const char* text : {"", "[]", "{}", "{\"metadata\": 3}"}) {
-    const auto story = DiagnosePod({.pod = text});
-    ASSERT_FALSE(story) << text;
-    EXPECT_EQ(story.error().code(), Code::kInvalidArgument);
+    const auto diagnosis = DiagnosePod({.pod = text});
+    ASSERT_FALSE(diagnosis) << text;
+    EXPECT_EQ(diagnosis.error().code(), Code::kInvalidArgument);
   }
 }
 

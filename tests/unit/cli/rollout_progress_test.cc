@@ -18,12 +18,12 @@ RolloutProgress Tell(const nlohmann::json& plan) {
   return TellRollout(*read, *revisions);
 }
 
-std::string AsText(const std::string& title, const RolloutProgress& story) {
+std::string AsText(const std::string& title, const RolloutProgress& progress) {
   constexpr const char* kOutcomes[] = {"under way", "succeeded", "failed"};
-  std::string text = "# " + title + ": " + kOutcomes[static_cast<std::size_t>(story.outcome)] +
-                     "\n" + story.line + "\n";
-  if (const std::string bar = RolloutBar(story); !bar.empty()) text += bar + "\n";
-  if (!story.advice.empty()) text += story.advice + "\n";
+  std::string text = "# " + title + ": " + kOutcomes[static_cast<std::size_t>(progress.outcome)] +
+                     "\n" + progress.line + "\n";
+  if (const std::string bar = RolloutBar(progress); !bar.empty()) text += bar + "\n";
+  if (!progress.advice.empty()) text += progress.advice + "\n";
   return text + "\n";
 }
 
@@ -105,9 +105,9 @@ TEST(RolloutProgress, SaysThatNothingIsHeldWhereThatIsSo) {
 TEST(RolloutProgress, SaysThatNothingWasThereToCompareWith) {
   nlohmann::json plan = CompletePlan();
   plan["status"]["rollout"]["uncompared"] = true;
-  const RolloutProgress story = Tell(plan);
-  EXPECT_EQ(story.outcome, RolloutOutcome::kSucceeded);
-  EXPECT_TRUE(story.advice.starts_with("It was not compared with the revision before"));
+  const RolloutProgress progress = Tell(plan);
+  EXPECT_EQ(progress.outcome, RolloutOutcome::kSucceeded);
+  EXPECT_TRUE(progress.advice.starts_with("It was not compared with the revision before"));
 }
 
 TEST(RolloutProgress, SaysWhatIsMissingThoughItIsComplete) {
@@ -128,9 +128,10 @@ TEST(RolloutProgress, SaysWhatIsMissingThoughItIsComplete) {
 TEST(RolloutProgress, WaitsUntilNodesFollowTheFirstRevision) {
   nlohmann::json plan = CompletePlan();
   plan["status"]["nodes"]["active"] = 1;
-  const RolloutProgress story = Tell(plan);
-  EXPECT_EQ(story.outcome, RolloutOutcome::kUnderWay);
-  EXPECT_TRUE(story.line.contains("1 of 3 nodes follow revision 4 (93be01d7ac)")) << story.line;
+  const RolloutProgress progress = Tell(plan);
+  EXPECT_EQ(progress.outcome, RolloutOutcome::kUnderWay);
+  EXPECT_TRUE(progress.line.contains("1 of 3 nodes follow revision 4 (93be01d7ac)"))
+      << progress.line;
 }
 
 // One that has begun since is not waited for, nor one whose pass did not end by the deadline.
@@ -178,10 +179,10 @@ TEST(RolloutProgress, FailsWhereThePlanIsNotInUse) {
                                      {"status", "False"},
                                      {"reason", "AnotherPlan"},
                                      {"message", "the Dataset follows CachePlan other"}};
-  const RolloutProgress story = Tell(plan);
-  EXPECT_EQ(story.outcome, RolloutOutcome::kFailed);
+  const RolloutProgress progress = Tell(plan);
+  EXPECT_EQ(progress.outcome, RolloutOutcome::kFailed);
   EXPECT_EQ(
-      story.line,
+      progress.line,
       "cacheplan \"imagenet\" is not in use: AnotherPlan: the Dataset follows CachePlan other");
 }
 
@@ -189,9 +190,9 @@ TEST(RolloutProgress, WaitsWhileTheOperatorHasWrittenNothing) {
   nlohmann::json plan = PlanAsJson();
   plan["status"] = nlohmann::json::object();
   plan["metadata"]["generation"] = 0;
-  const RolloutProgress story = Tell(plan);
-  EXPECT_EQ(story.outcome, RolloutOutcome::kUnderWay);
-  EXPECT_TRUE(story.line.contains("the operator has not begun")) << story.line;
+  const RolloutProgress progress = Tell(plan);
+  EXPECT_EQ(progress.outcome, RolloutOutcome::kUnderWay);
+  EXPECT_TRUE(progress.line.contains("the operator has not begun")) << progress.line;
 }
 
 TEST(RolloutProgress, IsThereForScripts) {

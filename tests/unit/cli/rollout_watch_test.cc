@@ -47,21 +47,21 @@ TEST_F(RolloutWatchTest, SaysALineEachTimeSomethingChanges) {
              PlanIn("Activate", "NodesChange", "", kOneFollows).dump(),
              PlanIn("Observe", "Observing", "", kAllFollow).dump(), CompletePlan().dump()});
   ASSERT_TRUE(rollout) << rollout.error().message();
-  EXPECT_EQ(rollout->story.outcome, RolloutOutcome::kSucceeded);
+  EXPECT_EQ(rollout->progress.outcome, RolloutOutcome::kSucceeded);
   ExpectGolden(Said(), "cli/rollout/watch.txt");
 }
 
 TEST_F(RolloutWatchTest, EndsWithAFailure) {
   const auto rollout = Watch({PlanAsJson().dump(), StoppedPlan().dump()});
   ASSERT_TRUE(rollout) << rollout.error().message();
-  EXPECT_EQ(rollout->story.outcome, RolloutOutcome::kFailed);
+  EXPECT_EQ(rollout->progress.outcome, RolloutOutcome::kFailed);
   EXPECT_FALSE(Said().contains("BelowPredicted")) << "the caller says it, as an error";
 }
 
 TEST_F(RolloutWatchTest, LooksOnceWhereItIsNotToWait) {
   const auto rollout = Watch({PlanAsJson().dump()}, {.until_over = false});
   ASSERT_TRUE(rollout) << rollout.error().message();
-  EXPECT_EQ(rollout->story.outcome, RolloutOutcome::kUnderWay);
+  EXPECT_EQ(rollout->progress.outcome, RolloutOutcome::kUnderWay);
   EXPECT_EQ(Said(),
             "Waiting for cacheplan \"imagenet\" rollout to finish: 1 of 3 nodes prepared...\n");
 }
@@ -105,9 +105,9 @@ TEST(RolloutPage, ShowsWhatIsPrinted) {
     EXPECT_TRUE(page->contains("```\n" + *printed + "```\n")) << name;
   }
   const PlanResource stopped = ReadPlanResource(StoppedPlan().dump()).value();
-  const RolloutProgress story = TellRollout(stopped, ReadPlanRevisions(kRevisions).value());
-  EXPECT_TRUE(page->contains("```\nerror: " + story.line + "\n" + story.advice + "\n```\n"))
-      << story.line;
+  const RolloutProgress progress = TellRollout(stopped, ReadPlanRevisions(kRevisions).value());
+  EXPECT_TRUE(page->contains("```\nerror: " + progress.line + "\n" + progress.advice + "\n```\n"))
+      << progress.line;
 }
 
 }  // namespace
