@@ -1,7 +1,7 @@
 #pragma once
 
 // Every metric that a part of optcache may report. The tables of docs/metrics.md are made from it:
-// a test compares them, and writes them with UPDATE_GOLDEN=1.
+// `./dev generate` writes them, and a test compares them.
 
 #include <span>
 #include <string_view>

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +17,10 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CHART = ROOT / "charts" / "optcache"
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
-UPDATE = os.environ.get("UPDATE_GOLDEN") == "1"
-# What `helm template` takes the cluster for, so that goldens do not depend on helm's age.
-KUBERNETES = "1.33.0"
-PREFIX = "registry.example.com/team/"
-INSTALL_HEADER = f"""\
-# The chart with its default values, for those who do not use helm. Instead of {PREFIX}
-# say where your images are:
-#   kubectl create namespace optcache
-#   sed "s,{PREFIX},$REGISTRY/," install.yaml | kubectl apply --server-side --filename -
-"""
-
 Object = dict[str, Any]
+sys.path.insert(0, str(ROOT / "scripts"))
 
-
-def template(
-    helm: Path, *arguments: str, release: str = "optcache", chart: Path = CHART
-) -> subprocess.CompletedProcess[str]:
-    command = [helm, "template", release, chart, "--namespace=optcache", f"--set=image.prefix={PREFIX}"]
-    command += arguments
-    if not any(each.startswith("--kube-version") for each in arguments):
-        command.append(f"--kube-version={KUBERNETES}")
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+from generate import INSTALL_HEADER, template, without_crds
 
 
 def render(
@@ -59,18 +41,10 @@ def find(found: list[Object], kind: str, name: str = "") -> Object:
     return matches[0]
 
 
-def compare(golden: Path, text: str) -> None:
-    if UPDATE:
-        golden.parent.mkdir(exist_ok=True)
-        golden.write_text(text)
-    assert golden.exists(), f"no {golden}: UPDATE_GOLDEN=1 makes it"
-    assert text == golden.read_text(), f"{golden.name}: if that is right, UPDATE_GOLDEN=1"
-
-
-def without_crds(text: str) -> str:
-    """The CRDs are compared with their source; in every golden they would only be long."""
-    documents = re.split(r"(?m)^---\n", text)
-    return "---\n".join(d for d in documents if "kind: CustomResourceDefinition\n" not in d)
+def compare(made: Path, text: str) -> None:
+    where = made.relative_to(ROOT)
+    assert made.exists(), f"{where} is missing: run ./dev generate"
+    assert text == made.read_text(), f"{where} is out of date: run ./dev generate, then read the diff"
 
 
 @pytest.mark.parametrize("values", VALUES, ids=lambda path: path.name)
@@ -124,7 +98,7 @@ def test_an_image_may_have_a_tag_or_digest_of_its_own(helm: Path) -> None:
 @pytest.mark.parametrize("name", ["datasets", "cacheplans", "warmups"])
 def test_crds_are_those_of_the_repository(helm: Path, name: str) -> None:
     source = ROOT / "manifests" / "crds" / f"{name}.yaml"
-    assert (CHART / "files" / "crds" / source.name).read_text() == source.read_text()
+    compare(CHART / "files" / "crds" / source.name, source.read_text())
     crd = find(objects(render(helm)), "CustomResourceDefinition", name)
     assert crd["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
     assert crd == yaml.safe_load(source.read_text())

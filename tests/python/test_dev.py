@@ -22,6 +22,7 @@ VERBS = (
     "cluster up",
     "demo",
     "fmt",
+    "generate",
     "test",
     "test --long",
     "test frameworks",

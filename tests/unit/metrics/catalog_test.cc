@@ -103,7 +103,7 @@ TEST(Catalog, IsTheTablesOfThePage) {
     ASSERT_TRUE(WriteFileAtomically(path, expected).ok());
     return;
   }
-  EXPECT_EQ(*page, expected) << "UPDATE_GOLDEN=1 writes the tables of docs/metrics.md";
+  EXPECT_EQ(*page, expected) << "./dev generate writes the tables of docs/metrics.md";
 }
 
 }  // namespace
