@@ -4,6 +4,7 @@
   charts/optcache/files/crds   copies of manifests/crds: a chart cannot reach outside itself
   manifests/install.yaml       the chart with its default values, by helm
   tests/chart/golden           what the chart renders with each file of charts/optcache/ci, by helm
+  docs/user/crds.md            the tables, from manifests/crds
   docs/metrics.md              the tables, from lib/metrics, by metrics_test
 """
 
@@ -15,6 +16,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+
+import crd_tables
 
 ROOT = Path(__file__).resolve().parents[1]
 # What `helm template` takes the cluster for, so that the result does not depend on helm's age.
@@ -46,6 +49,10 @@ def crds(root: Path) -> Made:
     return made
 
 
+def crd_page(root: Path) -> Made:
+    return {crd_tables.PAGE: crd_tables.page(root)}
+
+
 def template(
     helm: Path, *arguments: str, release: str = "optcache", chart: Path = ROOT / "charts/optcache"
 ) -> subprocess.CompletedProcess[str]:
@@ -53,7 +60,7 @@ def template(
     command += [f"--set=image.prefix={PREFIX}", *arguments]
     if not any(each.startswith("--kube-version") for each in arguments):
         command.append(f"--kube-version={KUBERNETES}")
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def without_crds(text: str) -> str:
@@ -93,7 +100,7 @@ def metrics(root: Path) -> Made:
             env={**os.environ, "UPDATE_GOLDEN": "1"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         if done.returncode != 0:
@@ -104,7 +111,7 @@ def metrics(root: Path) -> Made:
 
 
 # What helm renders has the CRDs in it, so that they come first.
-PARTS = (crds, rendered, metrics)
+PARTS = (crds, crd_page, rendered, metrics)
 
 
 def out_of_date(root: Path, made: Made) -> list[str]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
-Object = dict[str, Any]
 MISSING: Any = object()
 ROOT = Path(__file__).resolve().parents[2]
 TROUBLESHOOTING = (ROOT / "docs/user/troubleshooting.md").read_text()
@@ -245,46 +242,3 @@ def test_every_flag_that_the_chart_gives_is_one() -> None:
         assert len(flags) >= 4
         unknown = {flag for flag in flags if not re.search(rf"{flag}\b", page)}
         assert unknown <= {"--json-log"}  # of all programs
-
-
-def leaves_of(schema: Object, path: str = "") -> Iterator[tuple[str, Object]]:
-    """Name and schema of each field that holds a value; lists of objects as `access[]`."""
-    for name, field in schema.get("properties", {}).items():
-        here = f"{path}.{name}" if path else name
-        if "properties" in field.get("items", {}):
-            yield from leaves_of(field["items"], f"{here}[]")
-        elif "properties" in field:
-            yield from leaves_of(field, here)
-        else:
-            yield here, field
-
-
-def rows_of(section: str) -> dict[str, str]:
-    """The second cell of the table's row about each field."""
-    rows = {}
-    for line in section.splitlines():
-        cells = re.split(r" \| ", line.strip("| "))
-        if line.startswith("| `"):
-            rows |= {name: cells[1] for name in re.findall(r"`([^`]+)`", cells[0])}
-    return rows
-
-
-@pytest.mark.parametrize(("kind", "plural"), [("Dataset", "datasets"), ("CachePlan", "cacheplans"), ("Warmup", "warmups")])
-def test_every_field_of_a_spec_is_on_its_page_with_its_default(kind: str, plural: str) -> None:
-    page = (ROOT / "docs/user/crds.md").read_text()
-    section = page.split(f"## {kind}:")[1].split("| field of status |")[0]
-    crd = yaml.safe_load((ROOT / f"manifests/crds/{plural}.yaml").read_text())
-    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    rows = rows_of(section)
-    for name, field in leaves_of(spec):
-        if name.startswith("source.file."):  # for `optcache up` alone
-            continue
-        if name.startswith("jobs[].sampler."):  # all in one row
-            default = str(field["default"])
-            shown = default.lower() if isinstance(field["default"], bool) else default
-            assert re.search(rf"`{name.rpartition('.')[2]}` \(`?{shown}\b", section), name
-            continue
-        assert name in rows, name
-        if "default" in field:
-            assert yaml.safe_load(rows[name].strip("`")) == field["default"], name
-    assert len(rows) >= 4
