@@ -16,7 +16,7 @@ import pytest
 from conftest import Server, until
 
 import optcache
-from optcache import _endpoint, _notices, _open, _protocol
+from optcache import _arena, _endpoint, _notices, _protocol
 from optcache._source_reads import _same_time
 
 
@@ -286,7 +286,7 @@ def test_a_view_outlives_its_thread(server: Server, contents: list[bytes]) -> No
     thread.join()
     del thread
     gc.collect()
-    assert _open.live_batches() == 1
+    assert _arena.live_batches() == 1
     assert not server.of("closed")
     assert views[0] == contents[9]
     views.clear()

@@ -24,6 +24,7 @@ from conftest import Server, list_source, until
 import optcache
 from optcache import _breaker, _endpoint, _source_reads
 from optcache._faults import SourceFaltersError
+from optcache._frames import Frames
 
 SILENCE_S = 1  # a whole number, of which the usual one is 5
 
@@ -266,14 +267,14 @@ def test_without_a_source_reads_wait_and_one_thread_probes(
     ds = optcache.Dataset(wait=60)
     server.kill()
     connects = []
-    connect = _endpoint.Channel._connect
+    connect = Frames.connect
 
-    def counted(channel: Any, path: str) -> None:
+    def counted(frames: Frames, path: str) -> None:
         if path == str(server.socket):  # tests before this one may still probe their own
             connects.append(is_probe(threading.current_thread(), server.socket))
-        connect(channel, path)
+        connect(frames, path)
 
-    monkeypatch.setattr(_endpoint.Channel, "_connect", counted)
+    monkeypatch.setattr(Frames, "connect", counted)
     got: list[bytes] = []
     threads = [threading.Thread(target=lambda: got.append(bytes(ds[2]))) for _ in range(8)]
     for thread in threads:

@@ -23,7 +23,7 @@ import pytest
 from conftest import Server, until
 
 import optcache
-from optcache import _channel, _open
+from optcache import _arena, _channel
 from optcache import _protocol as protocol
 
 
@@ -38,7 +38,7 @@ def test_slots_come_back_when_the_last_view_dies(server: Server, contents: list[
     assert part == contents[2][:1]
     del part
     server.wait_for("release", held=0, in_use=0)
-    assert _open.live_batches() == 0
+    assert _arena.live_batches() == 0
 
 
 def test_an_idle_process_gives_back_what_it_drops(server: Server) -> None:
@@ -111,7 +111,7 @@ def test_a_fork_leaves_the_parents_views_alone(server: Server, contents: list[by
     if child == 0:
         del views
         gc.collect()
-        good = ds[3] == contents[3] and _open.live_batches() == 0
+        good = ds[3] == contents[3] and _arena.live_batches() == 0
         os._exit(0 if good else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert all(view == contents[i] for i, view in enumerate(views))
@@ -260,7 +260,7 @@ def test_a_process_with_too_many_files(
     def refuse(*_: Any) -> Any:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(_channel.socket, "socket", refuse)
+    monkeypatch.setattr(socket, "socket", refuse)
     with pytest.raises(optcache.SidecarUnavailableError, match="Too many open files"):
         optcache.Dataset()
     gc.collect()
@@ -273,7 +273,7 @@ def test_an_answer_that_cannot_be_read_breaks_the_connection(server: Server, bod
     opened, descriptor = channel.open("test")
     os.close(descriptor)
     answers = [(protocol.SAMPLES, 3, memoryview(body))]
-    channel._read_frame = answers.pop  # type: ignore[method-assign]
+    channel._frames.read = answers.pop  # type: ignore[method-assign]
     with pytest.raises(_channel.ChannelBrokenError):
         channel.get(opened.handle, array.array("I", [1]), None)
     assert not channel.alive()

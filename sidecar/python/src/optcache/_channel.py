@@ -6,24 +6,22 @@ import array
 import collections
 import logging
 import os
-import socket
 import struct
 import threading
 import time
-from typing import Any, Callable, NoReturn, Optional, TypeVar, Union
+import weakref
+from typing import Callable, NoReturn, Optional, TypeVar, Union
 
-from . import _open
 from . import _protocol as protocol
 from ._arena import Arena
-from ._faults import ChannelBrokenError, RefusedError, SampleFailedError, SilentError
+from ._faults import ChannelBrokenError, RefusedError, SampleFailedError
+from ._frames import Frames, fail
 from ._stats import counters
 from .errors import code_name
 
 log = logging.getLogger("optcache")
 
-_BUFFER_BYTES = 64 * 1024
 _TELL_OF_WAITING_EVERY_S = 9.0  # at the next word of the sidecar, which comes every 2 s
-_TIMEVAL = struct.Struct("ll")
 
 T = TypeVar("T")
 
@@ -50,43 +48,31 @@ class Channel:
         Args:
             silence_s: how long a request waits for the sidecar's next word.
         """
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._frames = Frames()
         self.path = path
         self.healthy = False
-        self._silence_s = 0
         self.pid = os.getpid()
         self.handles: dict[str, int] = {}
         self.computed: dict[int, memoryview] = {}
         self._stand_ins: set[int] = set()  # streams whose samples are others, at the last look
         self._request = 0
-        self._buffer = bytearray(_BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
-        self._begin = 0
-        self._end = 0
-        self._descriptors: Optional[list[int]] = None  # received, where some are expected
         self._released: collections.deque[int] = collections.deque()
         self._unsent = b""  # the rest of a frame that the socket did not take whole
         self._arena: Optional[Arena] = None
         self._send_lock = threading.Lock()
         self.bear_silence(min(protocol.HELLO_S, silence_s))
-        self._connect(path)
-        _open.add(self)
+        self._frames.connect(path)
+        _channels[id(self)] = self
         self._arena = self._hello()
         self.bear_silence(silence_s)
 
-    def _connect(self, path: str) -> None:
-        try:
-            self._socket.connect(path)
-        except BlockingIOError:  # its queue of connections is full
-            self._fail_of_silence()
-
     def __del__(self) -> None:
-        if hasattr(self, "_socket"):  # none where a process has too many files
+        if hasattr(self, "_frames"):  # none where a process has too many files
             self.close()
 
     def close(self) -> None:
         self.forsake()
-        self._socket.close()
+        self._frames.close()
 
     def forsake(self) -> None:
         """Is not asked again: its memory is kept only for views that are in use."""
@@ -100,12 +86,11 @@ class Channel:
 
     def ended(self) -> bool:
         """Whether the sidecar has, or this process. Does not wait."""
-        try:
-            return not self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
+        return self._frames.ended()
+
+    def bear_silence(self, seconds: int) -> None:
+        """How long requests wait for the sidecar's next word from now on."""
+        self._frames.bear_silence(seconds)
 
     # --- Requests
 
@@ -231,7 +216,7 @@ class Channel:
             value = protocol.parse_value(reply)
             memory = self.computed.get(handle)
             if memory is None:
-                self._fail("the sidecar has ended")
+                fail("the sidecar has ended")
             return bytearray(memory[value.offset : value.offset + value.length])
 
         return self._call_for(
@@ -255,9 +240,7 @@ class Channel:
     def _mixed_views(self, batch: int, count: int, rest: memoryview) -> list[memoryview]:
         whole = self._hold(batch) if batch else memoryview(b"")
         entries, rest = rest[: 16 * count], rest[16 * count :]
-        kinds, tail = bytes(rest[:count]), rest[count:]
-        if tail.obj is self._buffer:
-            tail = memoryview(bytes(tail))
+        kinds, tail = bytes(rest[:count]), self._frames.lasting(rest[count:])
         sources = {
             protocol.KIND_ARENA: whole,
             protocol.KIND_STAND_IN: whole,
@@ -276,10 +259,8 @@ class Channel:
         """The whole arena; when the last view of what this returns has died, so has the batch."""
         arena = self._arena
         if arena is None:
-            self._fail("the sidecar has ended")
-        exporter = arena.exporter()
-        _open.hold(exporter, self, batch)
-        return memoryview(exporter).toreadonly().cast("B")
+            fail("the sidecar has ended")
+        return arena.lend(batch, self.release)
 
     # --- Releasing
 
@@ -301,9 +282,7 @@ class Channel:
         """False: the socket takes nothing now; the next request takes it along."""
         data = self._take_unsent()
         try:
-            sent = self._socket.send(data, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
-        except BlockingIOError:
-            sent = 0
+            sent = self._frames.send_now(data)
         except OSError:
             return False  # the connection has ended, and all batches with it
         self._unsent = data[sent:]
@@ -318,17 +297,7 @@ class Channel:
             data += protocol.frame(protocol.RELEASE, 0, batches.tobytes())
         return data
 
-    # --- Frames
-
-    def bear_silence(self, seconds: int) -> None:
-        """How long requests wait for the sidecar's next word from now on."""
-        if seconds == self._silence_s:
-            return
-        # Of the kernel, not of Python, which would make a second system call a read of it.
-        self._silence_s = seconds
-        limit = _TIMEVAL.pack(seconds, 0)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    # --- Calls
 
     def _hello(self) -> Arena:
         (self.version, size), descriptor = self._call_for_descriptor(
@@ -342,16 +311,17 @@ class Channel:
     def _call_for_descriptor(
         self, kind: int, body: bytes, answer: int, parse: Callable[[memoryview], T]
     ) -> tuple[T, int]:
-        self._descriptors = []
+        descriptors: list[int] = []
+        self._frames.descriptors = descriptors
         try:
             reply = self._call(kind, body, answer, parse)
-            if len(self._descriptors) != 1:
-                self._fail("the sidecar passed no memory")
-            return reply, self._descriptors.pop()
+            if len(descriptors) != 1:
+                fail("the sidecar passed no memory")
+            return reply, descriptors.pop()
         finally:
-            for descriptor in self._descriptors:
+            for descriptor in descriptors:
                 os.close(descriptor)
-            self._descriptors = None
+            self._frames.descriptors = None
 
     def _call(
         self, kind: int, body: bytes, answer: int, parse: Callable[[memoryview], T]
@@ -373,12 +343,12 @@ class Channel:
             return parse(*self._answer(answers))
         except (struct.error, IndexError):
             self.healthy = False
-            self._fail("")
+            fail("")
 
     def _answer(self, answers: tuple[int, ...]) -> tuple[int, memoryview]:
         asked_at = told_at = time.monotonic()
         while True:
-            got, request, reply = self._read_frame()
+            got, request, reply = self._frames.read()
             if request != self._request:
                 self._last_words(reply if got == protocol.ERROR else None)
             if got == protocol.WAITING:
@@ -393,93 +363,50 @@ class Channel:
                 code, text = protocol.parse_error(reply)
                 raise RefusedError(text, code_name(code))
             if got not in answers:
-                self._fail("")
+                fail("")
             self.healthy = True
             return got, reply
 
     def _send(self, request: bytes) -> None:
         try:
             with self._send_lock:
-                self._socket.sendall(self._take_unsent() + request)
-        except BlockingIOError:
+                self._frames.send(self._take_unsent() + request)
+        except ChannelBrokenError:
             self.healthy = False  # half a frame may be sent
-            self._fail_of_silence()
-        except OSError as error:
-            self.healthy = False
-            raise ChannelBrokenError(f"the connection to the sidecar broke: {error}") from error
+            raise
         self._flush()
-
-    def _read_frame(self) -> tuple[int, int, memoryview]:
-        """Type, request and body."""
-        header = protocol.HEADER
-        while self._end - self._begin < header.size:
-            self._fill()
-        length, kind, request = header.unpack_from(self._buffer, self._begin)
-        if not protocol.WELCOME <= kind <= protocol.READS:
-            self._fail("")
-        if header.size + length > _BUFFER_BYTES:
-            self._begin += header.size
-            return kind, request, self._read_long(length)
-        if self._begin + header.size + length > _BUFFER_BYTES:
-            self._move_to_front()
-        while self._end - self._begin < header.size + length:
-            self._fill()
-        start = self._begin + header.size
-        self._begin = start + length
-        if self._begin == self._end:
-            self._begin = self._end = 0
-        return kind, request, self._view[start : start + length]
-
-    def _read_long(self, length: int) -> memoryview:
-        body = memoryview(bytearray(length))
-        have = self._end - self._begin
-        body[:have] = self._view[self._begin : self._end]
-        self._begin = self._end = 0
-        while have < length:
-            have += self._receive(body[have:])
-        return body
-
-    def _move_to_front(self) -> None:
-        rest = bytes(self._view[self._begin : self._end])
-        self._view[: len(rest)] = rest
-        self._begin, self._end = 0, len(rest)
-
-    def _fill(self) -> None:
-        self._end += self._receive(self._view[self._end :])
-
-    def _receive(self, into: memoryview) -> int:
-        try:
-            if self._descriptors is None:
-                count = self._socket.recv_into(into)
-            else:
-                count = self._receive_with_descriptors(into, self._descriptors)
-        except BlockingIOError:
-            self._fail_of_silence()
-        except OSError as error:
-            self._fail(f"the connection to the sidecar broke: {error}")
-        if count == 0:
-            self._fail("the sidecar closed the connection")
-        return count
-
-    def _receive_with_descriptors(self, into: memoryview, descriptors: list[int]) -> int:
-        size = struct.calcsize("i")
-        count, control, _, _ = self._socket.recvmsg_into(
-            [into], socket.CMSG_SPACE(size), socket.MSG_CMSG_CLOEXEC
-        )
-        for level, kind, data in control:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                descriptors.extend(struct.unpack(f"{len(data) // size}i", data))
-        return count
 
     def _last_words(self, error: Optional[memoryview]) -> NoReturn:
         """The sidecar has given this connection up, or is none."""
         code, text = protocol.parse_error(error) if error is not None else (0, "")
         if code_name(code) == "invalid_argument":  # so it would be the next time
             raise RefusedError(text, code_name(code))
-        self._fail(text)
+        fail(text)
 
-    def _fail_of_silence(self) -> NoReturn:
-        raise SilentError(f"the sidecar was silent for {self._silence_s} s")
 
-    def _fail(self, why: str) -> NoReturn:
-        raise ChannelBrokenError(why or "the program at the socket is not a sidecar of this release")
+# Those that are open in this process, by id.
+_channels: weakref.WeakValueDictionary[int, Channel] = weakref.WeakValueDictionary()
+
+
+def _all_channels() -> list[Channel]:
+    # A list of references is made in one step, whatever other threads do.
+    found = [reference() for reference in _channels.valuerefs()]
+    return [channel for channel in found if channel is not None]
+
+
+def forsake_ended(path: str) -> None:
+    """Gives back what came with connections that the sidecar there has ended. Each would keep its
+    arena until its own thread reads again. Their sockets are for their threads to close.
+    """
+    for channel in _all_channels():
+        if channel.path == path and channel.healthy and channel.ended():
+            channel.forsake()
+
+
+def _after_fork_in_child() -> None:
+    # They are the parent's, and end when it closes them.
+    for channel in _all_channels():
+        channel.close()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -11,10 +11,9 @@ from typing import Callable, Optional, TypeVar
 
 from . import _protocol as protocol
 from ._breaker import Breaker
-from ._channel import Channel
+from ._channel import Channel, forsake_ended
 from ._faults import BROKEN, RefusedError, SilentError, SourceFaltersError
 from ._notices import tell
-from ._open import forsake_ended
 from ._stats import counters
 from .errors import OptcacheError, SidecarUnavailableError
 
