@@ -10,8 +10,6 @@ from ._protocol import Tag
 from .errors import SampleError
 
 if TYPE_CHECKING:
-    from .dataset import Dataset
-
     _IntList = list[int]
 else:
     _IntList = list
@@ -25,11 +23,17 @@ class Named(Protocol):
     identity: str
 
 
+class Readable(Named, Protocol):
+    """What the samples of a batch are read from: a Dataset."""
+
+    def read_batch(self, batch: IndexBatch) -> list[Sample]: ...
+
+
 # The batch that this thread iterates over, and which of its samples those of the present index are.
 _current = threading.local()
 
 
-def current_sample(dataset: Dataset, index: int) -> Optional[Sample]:
+def current_sample(dataset: Readable, index: int) -> Optional[Sample]:
     """The sample, with its whole batch, if it is the one that this thread's batch is at, or one of
     those.
     """
@@ -39,7 +43,7 @@ def current_sample(dataset: Dataset, index: int) -> Optional[Sample]:
     return None if found is None else found[0]
 
 
-def current_samples(dataset: Dataset, indices: Sequence[int]) -> Optional[list[Sample]]:
+def current_samples(dataset: Readable, indices: Sequence[int]) -> Optional[list[Sample]]:
     """The samples, with their whole batch, if they are those that this thread's batch is at, or some of
     them.
     """
@@ -152,7 +156,7 @@ class IndexBatch(_IntList):
         ours = (list(super().__iter__()), self.dataset, self.tag, self.samples, self.ends)
         return IndexBatch, ours
 
-    def sample(self, dataset: Dataset, at: int) -> Optional[Sample]:
+    def sample(self, dataset: Readable, at: int) -> Optional[Sample]:
         """The sample of the index at place `at`, fetching the whole batch the first time; None if
         one of the batch cannot be read: each is then read alone, and only that one fails.
         """
@@ -210,7 +214,7 @@ class BatchIndex(int):
     def __reduce__(self) -> tuple[Any, ...]:
         return int, (int(self),)
 
-    def sample(self, dataset: Dataset) -> Optional[Sample]:
+    def sample(self, dataset: Readable) -> Optional[Sample]:
         """The sample, with its whole batch; None if it is to be read alone."""
         if self._batch.dataset != dataset.identity:
             return None
