@@ -40,6 +40,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 PROGRAMS = tuple(ROOMS)
 
+# Python packages, whose modules import each other in no circle.
+PYTHON_PACKAGES = ("sidecar/python/src/optcache",)
+
 # No thread, no clock, no file, no socket: same input, same output.
 PURE = ("dataset", "sampler", "plan", "simulation", "headspace", "coordination", "wire")
 IMPURE_HEADERS = re.compile(

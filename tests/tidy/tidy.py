@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import tables
+from circles import check_import_circles
 from layers import check_declared_layers, check_includes, check_rooms, check_third_parties
 from tree import CPP, LISTS, SHOWS_METRICS, Finding, Findings, Tree, ask_git, cpp_files, read_tree, shows_lines
 
@@ -249,6 +250,7 @@ RULES: list[Callable[[Tree], Findings]] = [
     check_includes,
     check_rooms,
     check_third_parties,
+    check_import_circles,
     check_purity,
     check_tests_exist,
     check_sources_are_built,

@@ -96,6 +96,15 @@ class TidyTest(unittest.TestCase):
         self.write("cli/simulate/simulate.h", include)
         self.expect("cli/simulate/simulate.h:2: plan/internal/tree.h is internal to plan")
 
+    def test_modules_of_a_package_import_each_other(self) -> None:
+        package = "sidecar/python/src/optcache"
+        self.write(f"{package}/__init__.py", "from ._a import A\nfrom ._b import B\n")
+        self.write(f"{package}/_a.py", "import os\nfrom . import _b\n")
+        self.write(f"{package}/_b.py", "")
+        self.expect()
+        self.write(f"{package}/_b.py", "from ._a import A\n")
+        self.expect(f"{package}/_a.py:2: _a -> _b -> _a is an import circle (_a.py:2, _b.py:1), move")
+
     def test_third_parties_stay_with_their_owner_and_its_tests(self) -> None:
         self.write("lib/metrics/registry.h", "#pragma once\n#include <prometheus/registry.h>\n")
         self.write("tests/unit/metrics/registry_test.cc", "#include <prometheus/registry.h>\n")
