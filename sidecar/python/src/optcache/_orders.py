@@ -13,7 +13,7 @@ from . import _protocol as protocol
 from ._frameworks import framework_order
 from ._image_folder import ImageFolder
 from ._known_orders import Lister
-from ._recipes import Ranges, ranges_of, ranges_text, recipe_text, signed
+from ._recipes import BASE_SEEDS, Ranges, ranges_of, ranges_text, recipe_text, signed
 from ._samplers import Items, Order, base_seed, torch_order
 from ._several import Several, Source
 from ._torchdata import DrawnOrder, draws_when_begun
@@ -164,7 +164,7 @@ def _within(recipe: protocol.Recipe, ranges: Ranges) -> protocol.Recipe:
         shuffle=recipe.shuffle,
         drop_last=recipe.drop_last,
         modern_randperm=recipe.modern_randperm,
-        base_seed=("every-pass", "first-pass", "never")[recipe.base_seed],
+        base_seed=BASE_SEEDS[recipe.base_seed],
         tail_permutation=recipe.tail_permutation,
     )
     return dataclasses.replace(recipe, order=f"{text} subset={ranges_text(ranges)}")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 RANGES_MAX = 128
+BASE_SEEDS = ("every-pass", "first-pass", "never")  # by the numbers of the hand-over protocol
 
 Ranges = list[tuple[int, int]]  # (first, count)
 

@@ -15,7 +15,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 from . import _protocol as protocol
 from ._known_orders import deals_of_torchdata
-from ._recipes import order_crc, recipe_text, signed
+from ._recipes import BASE_SEEDS, order_crc, recipe_text, signed
 
 Batches = Iterable[Any]
 Items = Callable[[int], Sequence[int]]
@@ -272,7 +272,7 @@ class RandomOrder(WholeOrder):
             size=size,
             seed=signed(int(self._generator.initial_seed())),
             modern_randperm=modern_randperm(),
-            base_seed=("every-pass", "first-pass", "never")[self._base_seed],
+            base_seed=BASE_SEEDS[self._base_seed],
             tail_permutation=_torch_version() >= (1, 12),
             replacement=bool(self._sampler.replacement),
             draws=int(self._sampler.num_samples),
