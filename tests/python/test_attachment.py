@@ -31,6 +31,7 @@ class Sidecar:
         self.silence_s = 60
         self.goes_on_alone = False
         self.wait = None
+        self.identity = "the sidecar images"
         self.told: list[Any] = []
         self.refusals: list[RefusedError] = []  # of the next passes
         self.names: dict[str, str] = {}  # that loaders get for theirs

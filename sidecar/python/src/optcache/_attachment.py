@@ -40,19 +40,11 @@ def attachment_to(source: Union[Dataset, Store], loader: str) -> Union[Attachmen
     return Attachment(source, loader)
 
 
-def place_after(place: protocol.Tag, batch: Any) -> protocol.Tag:
-    if isinstance(batch, IndexBatch):
-        reads = batch.reads()
-    else:
-        reads = len(batch) if hasattr(batch, "__len__") else 1
-    return place._replace(first=place.first + reads)
-
-
-class Unannounced:
-    """Stands for an Attachment where no sidecar keeps what the loader reads."""
+class _Placing:
+    """Gives the batches of a loader their places."""
 
     def __init__(self, identity: str) -> None:
-        self._identity = identity
+        self._identity = identity  # of what the loader reads
 
     def placed(
         self,
@@ -61,10 +53,20 @@ class Unannounced:
         samples: Optional[list[int]],
         ends: Optional[list[int]] = None,
     ) -> IndexBatch:
+        """A batch that stands at that place; the arguments are those of IndexBatch."""
         return IndexBatch(indices, self._identity, place, samples, ends)
 
     def after(self, place: protocol.Tag, batch: Any) -> protocol.Tag:
-        return place_after(place, batch)
+        """The place behind a batch that stands there."""
+        if isinstance(batch, IndexBatch):
+            reads = batch.reads()
+        else:
+            reads = len(batch) if hasattr(batch, "__len__") else 1
+        return place._replace(first=place.first + reads)
+
+
+class Unannounced(_Placing):
+    """Stands for an Attachment where no sidecar keeps what the loader reads."""
 
     def attach(self, recipe: protocol.Recipe) -> None:
         pass
@@ -85,7 +87,7 @@ class Unannounced:
         pass
 
 
-class Attachment:
+class Attachment(_Placing):
     """Announces the passes of one loader over a connection of its own.
 
     What the sidecar refuses (ranks that disagree on their seed, for example) is an OptcacheError in
@@ -94,6 +96,7 @@ class Attachment:
     """
 
     def __init__(self, dataset: Union[Dataset, Store], loader: str) -> None:
+        super().__init__(dataset.identity)
         self._dataset = dataset
         self._loader = loader
         self._pid = os.getpid()
@@ -126,20 +129,6 @@ class Attachment:
             # One that is away is told when it is back.
             instead = (lambda: None) if ours.goes_on_alone else None
             with_patience(ours.endpoint, tell, instead, ours.wait)
-
-    def placed(
-        self,
-        indices: Sequence[int],
-        place: protocol.Tag,
-        samples: Optional[list[int]],
-        ends: Optional[list[int]] = None,
-    ) -> IndexBatch:
-        """A batch that stands at that place; the arguments are those of IndexBatch."""
-        return IndexBatch(indices, self._dataset.identity, place, samples, ends)
-
-    def after(self, place: protocol.Tag, batch: Any) -> protocol.Tag:
-        """The place behind a batch that stands there."""
-        return place_after(place, batch)
 
     def begin(self, recipe: protocol.Recipe, what: protocol.Pass) -> protocol.Tag:
         """A pass begins; the place of its first batch."""
