@@ -10,7 +10,7 @@ import itertools
 import mmap
 import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Optional
 
 from .errors import OptcacheError
@@ -186,6 +186,21 @@ class Manifest:
     def total(self, indices: Iterable[int]) -> int:
         """Of these samples together, in bytes."""
         return sum(map(self._sizes.__getitem__, indices))
+
+    def parts(self, indices: Sequence[int], count_max: int, bytes_max: int) -> Iterator[slice]:
+        """Where to cut `indices`: a part has at most that many samples and bytes. A sample with more
+        bytes is a part of its own.
+        """
+        begin = 0
+        if len(indices) > count_max or self.total(indices) > bytes_max:
+            total = 0
+            for at, index in enumerate(indices):
+                size = self.size(index)
+                if at > begin and (total + size > bytes_max or at - begin == count_max):
+                    yield slice(begin, at)
+                    begin, total = at, 0
+                total += size
+        yield slice(begin, len(indices))
 
     def modified_ns(self, index: int) -> int:
         """When the object that holds the sample was written, in nanoseconds since 1970; 0 if that is

@@ -77,14 +77,9 @@ class UrlDataset:
 
         Raises OptcacheError for what is not of one sample: that the sidecar is away, for example.
         """
-        begin = total = 0
-        for at, (_, index) in enumerate(wanted):
-            size = self.dataset.size(index)
-            if at > begin and (total + size > _PART_BYTES or at - begin == _PART_SAMPLES):
-                yield from self._read_part(wanted[begin:at], raises)
-                begin, total = at, 0
-            total += size
-        yield from self._read_part(wanted[begin:], raises)
+        indices = [index for _, index in wanted]
+        for part in self.dataset.manifest.parts(indices, _PART_SAMPLES, _PART_BYTES):
+            yield from self._read_part(wanted[part], raises)
 
     def _read_part(self, part: list[tuple[str, int]], raises: bool) -> list[tuple[str, Any]]:
         failed: dict[int, SampleError] = {}

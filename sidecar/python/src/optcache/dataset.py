@@ -330,30 +330,13 @@ class Dataset(_Base):
     def _samples(self, indices: Sequence[int], tag: Optional[protocol.Tag]) -> list[Sample]:
         ids = self._ids(indices)
         views: list[memoryview] = []
-        begin = 0
-        for end in self._ends(ids):
-            part = tag._replace(first=tag.first + begin) if tag else None
-            views += self._fetch(ids[begin:end], part)
-            begin = end
+        for part in self.manifest.parts(ids, protocol.IDS_MAX, protocol.BYTES_MAX):
+            place = tag._replace(first=tag.first + part.start) if tag else None
+            views += self._fetch(ids[part], place)
         if self._copy:
             return [bytes(view) for view in views]
         let_torch_have_views()
         return views  # type: ignore[return-value]
-
-    def _ends(self, ids: array.array[int]) -> list[int]:
-        """Where to cut, so that the sidecar takes each part as one request."""
-        if len(ids) <= protocol.IDS_MAX and self.manifest.total(ids) <= protocol.BYTES_MAX:
-            return [len(ids)]
-        ends = []
-        begin = total = 0
-        for at, index in enumerate(ids):
-            size = self.manifest.size(index)
-            full = total + size > protocol.BYTES_MAX or at - begin == protocol.IDS_MAX
-            if full and at > begin:
-                ends.append(at)
-                begin, total = at, 0
-            total += size
-        return [*ends, len(ids)]
 
     def _fetch(self, ids: array.array[int], tag: Optional[protocol.Tag]) -> list[memoryview]:
         if not ids:
