@@ -12,10 +12,10 @@ from typing import Any, Callable, Optional, Union
 
 import torch.utils.data
 
-from ._batches import IndexBatch, Sample, place_of
+from ._batches import IndexBatch, Sample
 from ._roots import dataset_of_root
 from ._sample_file import path_of
-from .computed import kept, resolve, stats_of
+from .computed import kept, read_kept, resolve, stats_of
 from .dataset import Dataset
 from .errors import OptcacheError
 
@@ -208,8 +208,7 @@ class ImageFolder(torch.utils.data.Dataset[tuple[Any, Any]]):
         index = self._in_data(index)
         if self.kept is None:
             return self._make(int(index), self.data[index])
-        at, tag = resolve(index, len(self.data), self.kept.name), place_of(self.kept.identity, index)
-        value: tuple[Any, Any] = self.kept.get(at, tag, lambda: self._make(at, self.data[at]))
+        value: tuple[Any, Any] = read_kept(self.kept, index, lambda at: self._make(at, self.data[at]))
         return value
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, Any]]:

@@ -162,8 +162,7 @@ class Keeper:
         def get(*args: Any) -> Any:
             *owner, index = args
             store = store_of(owner[0] if owner else None)
-            at = resolve(index, len(store), store.name)
-            return store.get(at, place_of(store.identity, index), lambda: function(*owner, at))
+            return read_kept(store, index, lambda at: function(*owner, at))
 
         get.store_of = store_of  # type: ignore[attr-defined]
         get.stats = lambda owner=None: stats_of(store_of(owner))  # type: ignore[attr-defined]
@@ -190,9 +189,7 @@ class Computed:
         return len(self._store)
 
     def __getitem__(self, index: int) -> Any:
-        at = resolve(index, len(self._store), self._store.name)
-        tag = place_of(self._store.identity, index)
-        return self._store.get(at, tag, lambda: self._dataset[at])
+        return read_kept(self._store, index, lambda at: self._dataset[at])
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """Those of `indices`, one by one, at their places if they are a whole batch."""
@@ -301,6 +298,14 @@ def _is_another(store: Store, owner: Any) -> bool:
         return _owners.setdefault(store.name, owner) is not owner
     except TypeError:  # a list, for example, whose end cannot be seen
         return False
+
+
+def read_kept(store: Store, index: Any, compute: Callable[[int], Any], of: str = "") -> Any:
+    """The value of that sample, by `compute` of its index from 0 on if no process has it. IndexError
+    names the dataset `of`, or the store.
+    """
+    at = resolve(index, len(store), of or store.name)
+    return store.get(at, place_of(store.identity, index), lambda: compute(at))
 
 
 def resolve(index: Any, count: int, name: str) -> int:

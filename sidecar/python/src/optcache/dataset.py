@@ -7,7 +7,7 @@ import functools
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _deprecated
 from . import _protocol as protocol
@@ -18,7 +18,6 @@ from ._batches import (
     current_sample,
     current_samples,
     current_tag,
-    place_of,
     with_places,
 )
 from ._channel import Channel
@@ -32,7 +31,7 @@ from ._source_reads import FileSource, Source, SourceReads, source_of
 from ._sources import PATIENCE_S, Served, named, sources_or_none
 from ._stats import counters
 from ._text import visible
-from .computed import kept, resolve, stats_of
+from .computed import kept, read_kept, resolve, stats_of
 from .errors import OptcacheError, SampleError
 
 if TYPE_CHECKING:
@@ -152,8 +151,7 @@ class Dataset(_Base):
         make = self.transform
         if self.kept is None:
             return make(self._sample(index))
-        at, tag = resolve(index, len(self), self.name), place_of(self.kept.identity, index)
-        return self.kept.get(at, tag, lambda: make(self._sample(at)))
+        return read_kept(self.kept, index, lambda at: make(self._sample(at)), self.name)
 
     def _sample(self, index: int) -> Sample:
         if type(index) is BatchIndex:
@@ -307,24 +305,16 @@ class Dataset(_Base):
     # --- Reading
 
     def _resolve(self, index: int) -> int:
-        count = len(self)
-        resolved = index + count if index < 0 else index
-        if not 0 <= resolved < count:
-            self._no_such_sample(index)
-        return resolved
-
-    def _no_such_sample(self, index: int) -> NoReturn:
-        raise IndexError(
-            f"sample {index} of {self.name}: it has {len(self)} samples, numbered from 0"
-        )
+        return resolve(index, len(self), self.name)
 
     def _ids(self, indices: Sequence[int]) -> array.array[int]:
         try:
             ids = array.array("I", indices)
         except OverflowError:  # negative, or far too large
             ids = array.array("I", map(self._resolve, indices))
-        if max(ids, default=0) >= len(self):
-            self._no_such_sample(max(ids))
+        last = max(ids, default=-1)
+        if last >= len(self):
+            self._resolve(last)  # which raises
         return ids
 
     def _samples(self, indices: Sequence[int], tag: Optional[protocol.Tag]) -> list[Sample]:
