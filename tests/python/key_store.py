@@ -1,14 +1,15 @@
-"""A store that wants keys, or knows which came, for tests of processes that read it themselves."""
+"""A store that wants keys, or knows which came, for tests of processes that read it themselves.
+
+A test file imports the fixtures `store` and `no_other_keys`; the second then holds for all its tests.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 import urllib.parse
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Optional
 
@@ -18,6 +19,7 @@ from optcache._manifest import Place
 from optcache._sigv4 import Credentials, Scope, authorization
 from optcache._source_reads import Source
 from optcache._sources import Served, sources_of
+from recording_server import RecordingHandler, RecordingServer, running
 
 BODY = b"four"
 NAME = "vision/images"
@@ -25,37 +27,27 @@ KEYS = Credentials("AKIAEXAMPLE", "a secret/with+all=")
 BUCKET = {"region": "eu-west-1"}
 
 
-class Store(ThreadingHTTPServer):
-    """Knows what it was asked, and answers by `refuse` once, or with an object; gives keys by POST."""
-
-    daemon_threads = True
+class Store(RecordingServer):
+    """Answers by `refuse` once, or with an object; gives keys by POST, and knows the forms."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.asked: list[dict[str, str]] = []
+        super().__init__(Handler)
         self.forms: list[dict[str, str]] = []
         self.refuse: list[tuple[int, dict[str, str], bytes]] = []
         self.expires_s = 3600
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/data"
 
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(RecordingHandler):
     server: Store
 
-    def do_GET(self) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append({"path": self.path, **headers})
-        self._say(*(self.server.refuse.pop(0) if self.server.refuse else (200, {}, BODY)))
+    def answer(self) -> None:
+        if not self._refuses():
+            self.say(200, BODY)
 
     def do_POST(self) -> None:
         form = self.rfile.read(int(self.headers["Content-Length"])).decode()
         self.server.forms.append(dict(urllib.parse.parse_qsl(form)))
-        if self.server.refuse:
-            self._say(*self.server.refuse.pop(0))
+        if self._refuses():
             return
         ends = time.gmtime(time.time() + self.server.expires_s)
         number = len(self.server.forms)
@@ -66,33 +58,25 @@ class Handler(BaseHTTPRequestHandler):
             f"<Expiration>{time.strftime('%Y-%m-%dT%H:%M:%SZ', ends)}</Expiration>"
             "</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
         )
-        self._say(200, {}, text.encode())
+        self.say(200, text.encode())
 
-    def _say(self, status: int, headers: dict[str, str], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+    def _refuses(self) -> bool:
+        if not self.server.refuse:
+            return False
+        status, headers, body = self.server.refuse.pop(0)
+        self.say(status, body, **headers)
+        return True
 
 
-def running_store() -> Iterator[Store]:
-    """For a fixture."""
-    server = Store()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with running(Store()) as server:
+        yield server
 
 
-def hide_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tester's own."""
+@pytest.fixture(autouse=True)
+def no_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hides the tester's own."""
     for name in list(os.environ):
         if name.startswith(("AWS_", "OPTCACHE_FALLBACK", "KUBERNETES_")):
             monkeypatch.delenv(name)

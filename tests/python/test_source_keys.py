@@ -7,7 +7,6 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Optional
 
@@ -20,13 +19,14 @@ from key_store import (
     Store,
     check_signature,
     fetch,
-    hide_keys,
-    running_store,
+    no_other_keys,
     served,
     signed_by,
+    store,
     write,
     write_s3_keys,
 )
+from recording_server import running
 
 from optcache import _web_identity
 from optcache._faults import SourceFaltersError
@@ -34,16 +34,6 @@ from optcache._http_reads import HttpSource
 from optcache._sigv4 import Credentials
 from optcache._source_reads import Source, source_of
 from optcache._sources import Served, WithKeys
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    yield from running_store()
-
-
-@pytest.fixture(autouse=True)
-def no_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    hide_keys(monkeypatch)
 
 
 @pytest.fixture
@@ -135,18 +125,13 @@ def test_keys_go_to_the_server_of_the_address_alone(
     store: Store, tmp_path: Path, given: Path
 ) -> None:
     write(given, token="a.b")
-    other = Store()
-    threading.Thread(target=other.serve_forever, daemon=True).start()
-    try:
+    with running(Store()) as other:
         store.refuse = [(302, {"Location": f"{other.url}/a"}, b"")]
         assert fetch(source_of(served(store, tmp_path))) == BODY
         assert "authorization" not in other.asked[0]
         store.refuse = [(302, {"Location": "/b"}, b"")]
         assert fetch(source_of(served(store, tmp_path))) == BODY
         assert "authorization" in store.asked[-1]
-    finally:
-        other.shutdown()
-        other.server_close()
     write_s3_keys(given)
     store.refuse = [(307, {"Location": "/b"}, b"<Error><Code>TemporaryRedirect</Code></Error>")]
     with pytest.raises(OSError, match="HTTP 307: TemporaryRedirect"):
@@ -225,16 +210,11 @@ def test_a_refusal_without_keys(store: Store, given: Path, tmp_path: Path) -> No
         store.refuse = [(403, {}, b"")]
         fetch(source_of(Served(NAME, url=store.url)))
     write(given, token="a.b")
-    other = Store()
-    threading.Thread(target=other.serve_forever, daemon=True).start()
-    try:  # where a redirection leads without them
+    with running(Store()) as other:  # where a redirection leads without them
         other.refuse = [(403, {}, b"")]
         store.refuse = [(302, {"Location": f"{other.url}/a"}, b"")]
         with pytest.raises(OSError, match="^HTTP 403$"):
             fetch(source_of(served(store, tmp_path)))
-    finally:
-        other.shutdown()
-        other.server_close()
 
 
 # --- A web identity

@@ -6,11 +6,11 @@ import errno
 import hashlib
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 import pytest
+from recording_server import RecordingHandler, RecordingServer, running
 
 import optcache
 from optcache import _http_reads, _source_reads
@@ -55,26 +55,18 @@ class List:
         return self._digest
 
 
-class Web(ThreadingHTTPServer):
+class Web(RecordingServer):
     """Answers by `answers`, then rightly."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.answers: list[Callable[[Handler], None]] = []
-        self.asked: list[tuple[str, dict[str, str]]] = []
         self.connections = 0
         self.at_once = self.most_at_once = 0
         self.lock = threading.Lock()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/data"
 
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(RecordingHandler):
     server: Web
 
     def setup(self) -> None:
@@ -82,26 +74,14 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.connections += 1
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         with self.server.lock:
-            self.server.asked.append((self.path, dict(self.headers)))
             answer = self.server.answers.pop(0) if self.server.answers else right
             self.server.at_once += 1
             self.server.most_at_once = max(self.server.most_at_once, self.server.at_once)
         answer(self)
         with self.server.lock:
             self.server.at_once -= 1
-
-    def say(self, status: int, body: bytes, length: Optional[int] = None, **headers: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
 
 
 def right(handler: Handler) -> None:
@@ -154,13 +134,8 @@ def to(where: str) -> Callable[[Handler], None]:
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    server = Web()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with running(Web()) as server:
+        yield server
 
 
 def read(web: Web, listed: Any = None, count: int = 1) -> list[bytes]:
@@ -169,14 +144,14 @@ def read(web: Web, listed: Any = None, count: int = 1) -> list[bytes]:
 
 def test_an_object(web: Web) -> None:
     assert read(web) == [BODY]
-    ((path, headers),) = web.asked
-    assert path == "/data/a%20b/%C3%A9.png"
-    assert headers["If-Match"] == ETAG and "Range" not in headers
+    (asked,) = web.asked
+    assert asked["path"] == "/data/a%20b/%C3%A9.png"
+    assert asked["if-match"] == ETAG and "range" not in asked
 
 
 def test_a_part_of_an_archive(web: Web) -> None:
     assert read(web, List([Member(b"", 512, 100)])) == [BODY[512:612]]
-    assert web.asked[0][1]["Range"] == "bytes=512-611"
+    assert web.asked[0]["range"] == "bytes=512-611"
 
 
 def test_a_group_is_one_request(web: Web) -> None:
@@ -193,7 +168,7 @@ def test_an_empty_member_is_not_asked_for(web: Web) -> None:
 
 def test_a_weak_etag_is_compared_and_not_sent(web: Web) -> None:
     assert read(web, List(etag='W/"v1"')) == [BODY]
-    assert "If-Match" not in web.asked[0][1]
+    assert "if-match" not in web.asked[0]
     with pytest.raises(optcache.SampleError, match="changed"):
         read(web, List(etag='W/"v2"'))
 
@@ -260,8 +235,8 @@ def test_a_body_that_broke_is_continued(web: Web) -> None:
     web.answers = [cut]
     falters, samples = try_twice(web, List())
     assert samples == [BODY] and falters.progressed
-    asked = web.asked[1][1]
-    assert asked["Range"] == f"bytes=100-{len(BODY) - 1}" and asked["If-Match"] == ETAG
+    asked = web.asked[1]
+    assert asked["range"] == f"bytes=100-{len(BODY) - 1}" and asked["if-match"] == ETAG
 
 
 def test_a_part_that_broke_is_continued_again_and_again(web: Web) -> None:
@@ -274,7 +249,7 @@ def test_a_part_that_broke_is_continued_again_and_again(web: Web) -> None:
         progressed.append(caught.value.progressed)
     assert reads.read() == [BODY[512:612]]
     assert progressed == [True, False, True]
-    ranges = [asked["Range"] for _, asked in web.asked]
+    ranges = [asked["range"] for asked in web.asked]
     assert ranges == ["bytes=512-611", "bytes=572-611", "bytes=572-611", "bytes=582-611"]
 
 
@@ -293,7 +268,7 @@ def test_without_a_strong_etag_a_body_begins_at_its_first_byte(web: Web) -> None
     web.answers = [cut]
     falters, samples = try_twice(web, List(etag='W/"v1"'))
     assert samples == [BODY] and not falters.progressed
-    assert "Range" not in web.asked[1][1]
+    assert "range" not in web.asked[1]
 
 
 def of_another_version(handler: Handler) -> None:
@@ -310,7 +285,7 @@ def test_a_rest_that_may_be_of_another_version_is_not_used(web: Web) -> None:
         with pytest.raises(SourceFaltersError):
             reads.read()
     assert reads.read() == [BODY]
-    assert [asked.get("Range") for _, asked in web.asked] == [None, f"bytes=100-{len(BODY) - 1}", None]
+    assert [asked.get("range") for asked in web.asked] == [None, f"bytes=100-{len(BODY) - 1}", None]
 
 
 def test_a_body_that_broke_without_an_etag_is_not_continued(web: Web) -> None:
@@ -319,7 +294,7 @@ def test_a_body_that_broke_without_an_etag_is_not_continued(web: Web) -> None:
     with pytest.raises(SourceFaltersError, match=f"only 100 of {len(BODY)} bytes"):
         reads.read()
     assert reads.read() == [BODY]
-    assert "Range" not in web.asked[1][1]
+    assert "range" not in web.asked[1]
 
 
 def cut_without_an_etag(handler: Handler) -> None:
@@ -340,8 +315,8 @@ def test_a_continued_body_is_compared_with_its_digest(web: Web) -> None:
         lambda handler: handler.say(200, bytes(100), length=len(BODY), ETag=ETAG),
     ]
     assert try_twice(web, List(digest=hashlib.sha256(BODY).digest()))[1] == [BODY]
-    last = web.asked[-1][1]
-    assert "Range" not in last and last["Cache-Control"] == "no-cache"
+    last = web.asked[-1]
+    assert "range" not in last and last["cache-control"] == "no-cache"
 
 
 def test_samples_that_came_are_not_asked_for_again(web: Web) -> None:
@@ -404,7 +379,7 @@ def test_a_server_that_ignores_ranges(web: Web) -> None:
 def test_redirections(web: Web) -> None:
     web.answers = [to("/elsewhere?x=1")]
     assert read(web) == [BODY]
-    assert web.asked[1][0] == "/elsewhere?x=1"
+    assert web.asked[1]["path"] == "/elsewhere?x=1"
     web.answers = [to("/again")] * 10
     with pytest.raises(optcache.SampleError, match="more than 5 redirections"):
         read(web)
@@ -429,7 +404,7 @@ def test_digests(web: Web) -> None:
     digest = hashlib.sha256(BODY).digest()
     web.answers = [flipped]
     assert read(web, List(digest=digest)) == [BODY]  # read once more, past caches
-    assert [asked.get("Cache-Control") for _, asked in web.asked] == [None, "no-cache"]
+    assert [asked.get("cache-control") for asked in web.asked] == [None, "no-cache"]
     web.answers = [flipped] * 2
     with pytest.raises(optcache.SampleError, match="other bytes than were indexed") as caught:
         read(web, List(digest=digest))

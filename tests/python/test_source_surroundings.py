@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import optcache
@@ -19,10 +18,10 @@ from key_store import (
     Store,
     check_signature,
     fetch,
-    hide_keys,
-    running_store,
+    no_other_keys,
     served,
     signed_by,
+    store,
     write,
     write_s3_keys,
 )
@@ -31,16 +30,6 @@ from optcache._sigv4 import Credentials
 from optcache._source_keys import why_kept
 from optcache._source_reads import source_of
 from optcache._sources import Served, WithKeys
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    yield from running_store()
-
-
-@pytest.fixture(autouse=True)
-def no_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    hide_keys(monkeypatch)
 
 
 def test_a_folder_of_our_own_sidecar(
