@@ -1,7 +1,6 @@
 #include "sidecar/clients/sources_file.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "base/files.h"
 #include "support/golden_file.h"
+#include "support/surroundings.h"
 #include "support/temp_dir.h"
 
 namespace optcache::sidecar {
@@ -22,28 +22,6 @@ ListedSource Listed(std::string name, std::string store, std::string keys = "") 
                      .keys_folder = std::move(keys)},
           .manifest_digest = ""};
 }
-
-// Variables of this process, in which nothing else of AWS's is found.
-class Surroundings {
- public:
-  explicit Surroundings(std::map<std::string, std::string> variables = {})
-      : variables_(std::move(variables)) {
-    for (const char* name : {"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"})
-      variables_.emplace(name, "/dev/null");
-    variables_.emplace("AWS_EC2_METADATA_DISABLED", "true");
-    for (const auto& [name, value] : variables_)
-      ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-  }
-  ~Surroundings() {
-    for (const auto& [name, value] : variables_)
-      ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
-  }
-  Surroundings(const Surroundings&) = delete;
-  Surroundings& operator=(const Surroundings&) = delete;
-
- private:
-  std::map<std::string, std::string> variables_;
-};
 
 TEST(SourcesFile, SaysWhatATrainingProcessCanReadItself) {
   const Surroundings keys({{"AWS_ACCESS_KEY_ID", "AKIA"}, {"AWS_SECRET_ACCESS_KEY", "secret"}});

@@ -1,6 +1,5 @@
 #include "storage/open_store.h"
 
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -15,6 +14,7 @@
 #include "support/growing_deadline.h"
 #include "support/read_waiter.h"
 #include "support/scripted_http_server.h"
+#include "support/surroundings.h"
 #include "support/temp_dir.h"
 
 namespace optcache::storage {
@@ -136,25 +136,6 @@ TEST(OpenStore, AMissingFolderIsNotFound) {
   EXPECT_EQ(OpenStore("/nonexistent/folder").error().code(), Code::kNotFound);
 }
 
-// Variables of this process, unset again at the end.
-class Surroundings {
- public:
-  explicit Surroundings(std::map<std::string, std::string> variables)
-      : variables_(std::move(variables)) {
-    for (const auto& [name, value] : variables_)
-      ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-  }
-  ~Surroundings() {
-    for (const auto& [name, value] : variables_)
-      ::unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
-  }
-  Surroundings(const Surroundings&) = delete;
-  Surroundings& operator=(const Surroundings&) = delete;
-
- private:
-  const std::map<std::string, std::string> variables_;
-};
-
 TEST(OpenStore, WithoutAmbientKeysNoneOfThemIsUsed) {
   const TempDir dir;
   dir.Write("token", "a.b.c");
@@ -172,7 +153,9 @@ TEST(OpenStore, WithoutAmbientKeysNoneOfThemIsUsed) {
       {"a container's service",
        {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url() + "/keys"},
         {"AWS_CONTAINER_AUTHORIZATION_TOKEN", "token"}}},
-      {"the machine's service", {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url()}}},
+      {"the machine's service",
+       {{"AWS_EC2_METADATA_DISABLED", "false"},
+        {"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url()}}},
       {"a customer's key",
        {{"OPTCACHE_SSE_CUSTOMER_KEY", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}}}};
   for (const auto& [what, variables] : cases) {
@@ -193,9 +176,7 @@ TEST(OpenStore, WithoutAmbientKeysNoneOfThemIsUsed) {
 }
 
 TEST(OpenStore, SaysWhetherABucketIsReadWithoutKeys) {
-  const Surroundings none({{"AWS_CONFIG_FILE", "/dev/null"},
-                           {"AWS_SHARED_CREDENTIALS_FILE", "/dev/null"},
-                           {"AWS_EC2_METADATA_DISABLED", "true"}});
+  const Surroundings none;
   const S3Address bucket = BucketAt("s3://bucket", {}).value();
   EXPECT_TRUE(IsReadWithoutKeys(bucket, {}).value());
   EXPECT_FALSE(IsReadWithoutKeys(bucket, {.keys_folder = "/keys"}).value());
@@ -209,9 +190,7 @@ TEST(OpenStore, SaysWhetherABucketIsReadWithoutKeys) {
 TEST(OpenStore, SaysWhoseCertificatesABucketTrusts) {
   const TempDir dir;
   dir.Write("config", "[default]\nca_bundle = /bundle\n");
-  const Surroundings surroundings({{"AWS_CA_BUNDLE", ""},
-                                   {"AWS_CONFIG_FILE", dir.Join("config")},
-                                   {"AWS_SHARED_CREDENTIALS_FILE", "/dev/null"}});
+  const Surroundings surroundings({{"AWS_CA_BUNDLE", ""}, {"AWS_CONFIG_FILE", dir.Join("config")}});
   EXPECT_EQ(CaFileOfBucket({}).value(), "/bundle");
   EXPECT_EQ(CaFileOfBucket({.ca_file = "/mine"}).value(), "/mine");
   EXPECT_EQ(CaFileOfBucket({.ambient_keys = false}).value(), "");
