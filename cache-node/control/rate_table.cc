@@ -97,14 +97,9 @@ void RateTable::OnShares(const std::vector<coordination::DatasetShare>& shares, 
 }
 
 void RateTable::Divide(double limit, Rate Asker::* rate, Dataset& dataset) {
-  std::vector<RateDemand> demands;
-  demands.reserve(dataset.askers.size());
-  for (const auto& [_, asker] : dataset.askers)
-    demands.push_back(DemandOf(asker.*rate));
-  const std::vector<double> shares = coordination::ShareRate(limit, demands);
-  std::size_t i = 0;
-  for (auto& [_, asker] : dataset.askers)
-    (asker.*rate).told = shares[i++];
+  coordination::ShareRateAmong(
+      limit, dataset.askers, [rate](const Asker& asker) { return DemandOf(asker.*rate); },
+      [rate](Asker& asker, double share) { (asker.*rate).told = share; });
 }
 
 std::vector<RateTable::Told> RateTable::Divide(MonotonicTime now) {

@@ -1,25 +1,21 @@
 #include "coordination/rate_book.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace optcache::coordination {
 
 void RateBook::Divide(double limit, Rate Entry::* rate, Dataset& dataset) {
-  std::vector<RateDemand> demands;
-  demands.reserve(dataset.members.size());
   double sidecars = 0;
-  for (const auto& [_, entry] : dataset.members) {
-    demands.push_back((entry.*rate).demand);
-    sidecars += SidecarsOf(demands.back());
-  }
-  const std::vector<double> shares = ShareRate(limit, demands);
-  std::size_t i = 0;
-  for (auto& [_, entry] : dataset.members) {
-    Rate& its = entry.*rate;
-    its.due = shares[i++];
-    its.floor = sidecars > 0 ? limit * kReservedShare * SidecarsOf(its.demand) / sidecars : 0;
-  }
+  for (const auto& [_, entry] : dataset.members)
+    sidecars += SidecarsOf((entry.*rate).demand);
+  const double floor_of_one = sidecars > 0 ? limit * kReservedShare / sidecars : 0;
+  ShareRateAmong(
+      limit, dataset.members, [rate](const Entry& entry) { return (entry.*rate).demand; },
+      [rate, floor_of_one](Entry& entry, double share) {
+        Rate& its = entry.*rate;
+        its.due = share;
+        its.floor = floor_of_one * SidecarsOf(its.demand);
+      });
 }
 
 void RateBook::Divide(Dataset& dataset, MonotonicTime now) {

@@ -2,6 +2,7 @@
 
 // Dividing among sidecars what may be asked of one store. Pure.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -36,5 +37,19 @@ inline constexpr double kReservedShare = 0.1;
 // each wants the mean. What is left goes to those that are held back in equal parts; if there are
 // none, to all. The shares are never more than `limit` together, and all of it if anybody asks.
 std::vector<double> ShareRate(double limit, std::span<const RateDemand> demands);
+
+// The same for the values of a map: `demand_of(asker)` is what one wants, and `take(asker, share)`
+// gives it its share.
+template <typename Askers, typename DemandOf, typename Take>
+void ShareRateAmong(double limit, Askers& askers, DemandOf demand_of, Take take) {
+  std::vector<RateDemand> demands;
+  demands.reserve(askers.size());
+  for (const auto& [_, asker] : askers)
+    demands.push_back(demand_of(asker));
+  const std::vector<double> shares = ShareRate(limit, demands);
+  std::size_t i = 0;
+  for (auto& [_, asker] : askers)
+    take(asker, shares[i++]);
+}
 
 }  // namespace optcache::coordination

@@ -1,7 +1,9 @@
 #include "coordination/rate_shares.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -102,6 +104,22 @@ TEST(ShareRate, WithoutAskersOrALimitThereIsNothing) {
   EXPECT_TRUE(ShareRate(100, {}).empty());
   EXPECT_THAT(ShareRate(100, std::vector<RateDemand>{{.wanted = 7}}), ElementsAre(0));
   EXPECT_THAT(ShareRate(0, std::vector<RateDemand>{{.held_back = 1}}), ElementsAre(0));
+}
+
+TEST(ShareRate, OfAMapEachGetsItsOwn) {
+  struct Asker {
+    RateDemand demand;
+    double share = 0;
+  };
+  std::map<std::string, Asker> askers = {{"b", {.demand = {.held_back = 1}}},
+                                         {"a", {.demand = {.askers = 1, .wanted = 15}}},
+                                         {"c", {.demand = {.held_back = 3}}}};
+  ShareRateAmong(
+      100, askers, [](const Asker& asker) { return asker.demand; },
+      [](Asker& asker, double share) { asker.share = share; });
+  EXPECT_DOUBLE_EQ(askers["a"].share, 17) << "with its part of the reserve";
+  EXPECT_DOUBLE_EQ(askers["b"].share, 20.75);
+  EXPECT_DOUBLE_EQ(askers["c"].share, 62.25);
 }
 
 // --- Properties
