@@ -95,14 +95,18 @@ void AddBucket(const DatasetSource& source, const storage::OpenOptions& options,
   AddTrust(url, *ca_file, into);
 }
 
+// Slashes at its end do not count; at the end of a bucket's prefix they do, all but the last.
 void AddWebServer(const DatasetSource& source, const std::string& ca_file, SourceJson& into) {
+  std::string_view url = source.store_uri;
+  while (url.ends_with('/'))
+    url.remove_suffix(1);
   if (source.keys_folder.empty()) {
-    into["url"] = source.store_uri;
+    into["url"] = url;
   } else {
     into["kept"] = kKeysStay;
-    into["withKeys"] = WayWithKeys(source, source.store_uri);
+    into["withKeys"] = WayWithKeys(source, url);
   }
-  AddTrust(source.store_uri, ca_file, into);
+  AddTrust(url, ca_file, into);
 }
 
 void AddPlace(const DatasetSource& source, const std::string& ca_file, SourceJson& into) {

@@ -79,12 +79,15 @@ def test_a_bucket(store: Store, tmp_path: Path, given: Path) -> None:
 
 
 def test_slashes_at_the_end_of_an_address(store: Store, tmp_path: Path, given: Path) -> None:
-    """One ends a prefix, which may have more of its own; those of a web server are not counted."""
+    """One ends a bucket's prefix, which may have more of its own."""
     write_s3_keys(given)
     write(given, token="a.b")
-    for way in (BUCKET, {}):
-        fetch(source_of(served(store, tmp_path, **{**way, "url": f"{store.url}//"})), "a")
-    assert [asked["path"] for asked in store.asked] == ["/data//a", "/data/a"]
+    bucket = f"{store.url}//"
+    fetch(source_of(served(store, tmp_path, **BUCKET, url=bucket)), "a")
+    fetch(source_of(Served(NAME, url=bucket)), "a")
+    fetch(source_of(served(store, tmp_path)), "a")
+    fetch(source_of(Served(NAME, url=store.url)), "a")
+    assert [asked["path"] for asked in store.asked] == ["/data//a"] * 2 + ["/data/a"] * 2
 
 
 def test_keys_that_change_count_at_once(store: Store, tmp_path: Path, given: Path) -> None:

@@ -72,6 +72,20 @@ TEST(SourcesFile, ABucketForWhichThereAreNoKeysIsReadWithoutAny) {
   EXPECT_NE(ListOfBucket("&requester-pays=true").find("withKeys"), std::string::npos);
 }
 
+TEST(SourcesFile, AnObjectsAddressIsTheUrlLessOneSlashAndItsPath) {
+  const Surroundings none;
+  const std::string bucket = "s3://open/p//?endpoint=https://s3.example.com";
+  const std::string web = "https://store.example.com/p//";
+  const auto has = [](const std::string& store, const std::string& keys, const std::string& url) {
+    const std::string text = SourcesJson({Listed("a", store, keys)}, "");
+    EXPECT_NE(text.find(R"("url": ")" + url + '"'), std::string::npos) << text;
+  };
+  for (const char* const keys : {"", "/keys"}) {
+    has(bucket, keys, "https://s3.example.com/open/p//");
+    has(web, keys, "https://store.example.com/p");
+  }
+}
+
 TEST(SourcesFile, KeysOfAnyKindKeepABucket) {
   const TempDir dir;
   dir.Write("credentials", "[default]\naws_access_key_id = A\naws_secret_access_key = S\n");

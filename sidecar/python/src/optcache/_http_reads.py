@@ -51,10 +51,8 @@ class HttpSource(NamedTuple):
         return self.url
 
     def where(self, path: str) -> str:
-        # A bucket's prefix may end with several; of a web server's address none counts.
-        is_bucket = self.keys is not None and bool(self.keys.way.region)
-        base = self.url.removesuffix("/") if is_bucket else self.url.rstrip("/")
-        return f"{base}/{urllib.parse.quote(os.fsencode(path))}"
+        # One slash: the prefix of a bucket may end with several.
+        return f"{self.url.removesuffix('/')}/{urllib.parse.quote(os.fsencode(path))}"
 
     def fetch(
         self, place: Place, begin: int, length: int, fresh: bool = False, came: bytes = b""
