@@ -51,20 +51,23 @@ std::size_t Prefetcher::MayStage(const RankReader& reader, std::size_t ranks) {
 
 bool Prefetcher::Fill() {
   const std::size_t ranks = Ranks(readers_);
-  if (ranks == 0) return false;
-  const ByteCount window = memory_.arena_capacity() / ranks;
   bool more = false;
   for (auto& [id, reader] : readers_.readers()) {
-    if (!Reads(reader) || reader.staging_held()) continue;
-    const std::size_t most = MayStage(reader, ranks);
-    Step step = Step::kStaged;
-    std::size_t steps = 0;
-    while (step == Step::kStaged && steps++ < kInOneGo)
-      step = reader.staged() < most ? StageNext(reader, window) : Step::kEnough;
+    const bool stages = Reads(reader) && !reader.staging_held();
+    const Step step = stages ? StageInOneGo(reader, ranks) : Step::kEnough;
     reader.SetLacksRoom(step == Step::kNoRoom);
     more = more || step == Step::kStaged;
   }
   return more;
+}
+
+Prefetcher::Step Prefetcher::StageInOneGo(RankReader& reader, std::size_t ranks) {
+  const ByteCount window = memory_.arena_capacity() / ranks;
+  const std::size_t most = MayStage(reader, ranks);
+  Step step = Step::kStaged;
+  for (std::size_t i = 0; i < kInOneGo && step == Step::kStaged; ++i)
+    step = reader.staged() < most ? StageNext(reader, window) : Step::kEnough;
+  return step;
 }
 
 Prefetcher::Step Prefetcher::StageNext(RankReader& reader, ByteCount window) {

@@ -35,6 +35,8 @@ class Prefetcher {
 
  private:
   enum class Step { kStaged, kNoRoom, kEnough, kNothingLeft };
+  // Some of what is next for that reader: kStaged if there may be more.
+  Step StageInOneGo(RankReader& reader, std::size_t ranks);
   Step StageNext(RankReader& reader, ByteCount window);
   // In the arena, or in the overflow if it would crowd out all others there; null: no room.
   BufferRef Allocate(ByteCount size, ByteCount window, ByteCount staged_arena_bytes);

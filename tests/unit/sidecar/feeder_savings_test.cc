@@ -86,6 +86,37 @@ TEST_F(FeederTest, WhatIsReadLateForWantOfRoomWaitsForTheArena) {
   EXPECT_DOUBLE_EQ(waited_for("store"), 0.2) << "one is late, and all others are here";
 }
 
+// As while headspace is measured. The arena has room for ten samples, and no more when that begins.
+TEST_F(FeederTest, WhatIsReadLateAsStagingWasHeldDoesNotWaitForTheArena) {
+  const ReaderId reader = world_.Attach(1);
+  const auto order = world_.Order(0);
+  world_.Begin(reader, 0);
+  world_.Run();
+  world_.RunStore();
+  RankReader& read = *world_.feeder->readers().Find(reader);
+  ASSERT_TRUE(read.lacks_room());
+  const auto ask = [&](std::size_t first, std::size_t count) {
+    const std::size_t answer = world_.clients.answers.size();
+    world_.Ask(2, 11 + answer, Part(order, first, count), reader, 0, first);
+    world_.Run();
+    world_.clock.Advance(milliseconds(100));
+    world_.RunStore();
+    world_.feeder->desk().Release(2, Answer(answer).batch);
+    world_.Run();
+  };
+  read.HoldStaging(true);
+  ask(0, 10);
+  EXPECT_EQ(read.staged(), 0U);
+  EXPECT_FALSE(read.lacks_room());
+  ask(10, 5);
+  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_cause_seconds_total", "store"), 0.1);
+  read.HoldStaging(false);
+  ask(15, 5);
+  EXPECT_EQ(read.staged(), 10U);
+  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_cause_seconds_total", "store"), 0.2);
+  EXPECT_DOUBLE_EQ(Counter("optcache_client_wait_cause_seconds_total", "arena"), 0);
+}
+
 TEST_F(FeederTest, SavesWhatIsDeliveredLessWhatTheStoreWasAskedFor) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);
