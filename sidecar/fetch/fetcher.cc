@@ -77,10 +77,17 @@ void Fetcher::Abandon(FetchId id) {
   on_work_();
 }
 
-bool Fetcher::IsBehind() const {
-  const auto& to_stage = to_ask_[static_cast<std::size_t>(Urgency::kStaged)];
-  const bool node_has_enough = gets_in_flight_ >= options_.gets_in_flight && !to_stage.empty();
-  return node_has_enough || !held_.empty() || store_.waiting() > 0 || store_.parked() > 0;
+bool Fetcher::IsBehind() {
+  return NodeHasEnough() || !held_.empty() || store_.waiting() > 0 || store_.parked() > 0;
+}
+
+// What is left to ask of it may not be asked yet.
+bool Fetcher::NodeHasEnough() {
+  for (const Urgency urgency : {Urgency::kUrgent, Urgency::kStaged}) {
+    const Fetch* next = NextToAsk(urgency);
+    if (next != nullptr && !MayAsk(*next)) return true;
+  }
+  return false;
 }
 
 Fetcher::Fetch* Fetcher::Find(FetchId id) {
@@ -102,23 +109,30 @@ void Fetcher::Flush() {
   StartHeld();
   while (SendOne(Urgency::kUrgent)) {
   }
-  while (held_.empty() && gets_in_flight_ < options_.gets_in_flight && SendOne(Urgency::kStaged)) {
+  while (held_.empty() && SendOne(Urgency::kStaged)) {
   }
 }
 
-// Sends one Get with as many waiting fetches of one stream as it may hold. False: there are none.
+// The first that is still to be asked.
+Fetcher::Fetch* Fetcher::NextToAsk(Urgency urgency) {
+  auto& queue = to_ask_[static_cast<std::size_t>(urgency)];
+  while (!queue.empty()) {
+    Fetch* fetch = Find(queue.front());
+    if (fetch != nullptr && fetch->state == State::kToAsk && fetch->spec.urgency == urgency)
+      return fetch;
+    queue.pop_front();
+  }
+  return nullptr;
+}
+
+// Sends one Get with as many waiting fetches of one stream as it may hold. False: there are none,
+// or they may not be asked yet.
 bool Fetcher::SendOne(Urgency urgency) {
   auto& queue = to_ask_[static_cast<std::size_t>(urgency)];
   Ask ask;
-  while (!queue.empty()) {
-    const FetchId id = queue.front();
-    Fetch* fetch = Find(id);
-    if (fetch == nullptr || fetch->state != State::kToAsk || fetch->spec.urgency != urgency) {
-      queue.pop_front();
-      continue;
-    }
+  while (const Fetch* fetch = NextToAsk(urgency)) {
     const ByteCount size = fetch->spec.buffer->bytes().size();
-    if (ask.fetches.empty() && !MayBeInFlight(size)) return false;
+    if (ask.fetches.empty() && !MayAsk(*fetch)) return false;
     const bool fits =
         ask.fetches.size() < options_.items_per_get && ask.bytes + size <= options_.bytes_per_get &&
         ask.get.dataset == fetch->spec.dataset->key() && ask.get.stream == fetch->spec.stream;
@@ -127,13 +141,20 @@ bool Fetcher::SendOne(Urgency urgency) {
     ask.get.stream = fetch->spec.stream;
     ask.get.mode = urgency == Urgency::kUrgent ? wire::GetMode::kUrgent : wire::GetMode::kStage;
     ask.get.items.push_back(fetch->spec.item);
-    ask.fetches.push_back(id);
+    ask.fetches.push_back(queue.front());
     ask.bytes += size;
     queue.pop_front();
   }
   if (ask.fetches.empty()) return false;
   SendGet(std::move(ask));
   return true;
+}
+
+// As the first of a Get.
+bool Fetcher::MayAsk(const Fetch& fetch) const {
+  if (fetch.spec.urgency == Urgency::kStaged && gets_in_flight_ >= options_.gets_in_flight)
+    return false;
+  return MayBeInFlight(fetch.spec.buffer->bytes().size());
 }
 
 bool Fetcher::MayBeInFlight(ByteCount size) const {

@@ -108,7 +108,7 @@ class Fetcher {
   std::size_t fetching() const { return fetches_.size(); }
   // Whether some of it waits for its turn: to be asked of the node, to be read from the store, or
   // until the store may be asked again.
-  bool IsBehind() const;
+  bool IsBehind();
   bool node_connected() const { return node_.connected(); }
   const StorePort& store() const { return store_.store(); }
   void VisitCounters(const CounterVisitor& visitor) const;
@@ -145,7 +145,10 @@ class Fetcher {
 
   Fetch* Find(FetchId id);
   void QueueToAsk(FetchId id, Fetch& fetch);
+  Fetch* NextToAsk(Urgency urgency);
   bool SendOne(Urgency urgency);
+  bool NodeHasEnough();
+  bool MayAsk(const Fetch& fetch) const;
   bool MayBeInFlight(ByteCount size) const;
   void SendGet(Ask ask);
   Ask* FindItem(std::uint32_t request, std::uint32_t index);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "unit/sidecar/fakes.h"
+#include "unit/sidecar/fetcher_fixture.h"
 
 namespace optcache::sidecar {
 namespace {
@@ -10,66 +10,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using wire::Answer;
-
-class FetcherTest : public testing::Test {
- protected:
-  static constexpr ByteCount kSize = 100;
-
-  explicit FetcherTest(FetchOptions options = {})
-      : fetcher_(node_, store_, alarms_, options, [] {}) {}
-
-  FetchId Start(SampleId id, Urgency urgency = Urgency::kStaged, StreamId stream = 5) {
-    const FetchId fetch = fetcher_.Start(
-        {.dataset = &dataset_,
-         .stream = stream,
-         .item = {.pass = 1, .position = id, .id = id},
-         .urgency = urgency,
-         .buffer = buffers_.emplace_back(memory_.AllocateAsked(kSize))},
-        [this, id](Result<Source> source) { ended_[id].push_back(std::move(source)); });
-    return fetch;
-  }
-  std::uint32_t LastRequest() const {
-    for (auto it = node_.sent.rbegin(); it != node_.sent.rend(); ++it) {
-      if (std::holds_alternative<wire::Get>(it->message)) return it->request;
-    }
-    return 0;
-  }
-  void Answer(std::uint32_t index, wire::Answer answer, wire::LeaseId lease = 0) {
-    fetcher_.OnAnswer(LastRequest(),
-                      {.index = index, .answer = answer, .lease = lease, .wait_ms = 20});
-  }
-  void AnswerBytes(std::uint32_t index, wire::Answer answer, SampleId id, Status status = {}) {
-    const wire::SampleReply reply{.index = index, .answer = answer};
-    const BufferRef sink = fetcher_.OnPayloadStart(LastRequest(), reply, kSize);
-    ASSERT_NE(sink, nullptr);
-    FillSample(id, sink->bytes());
-    fetcher_.OnPayload(LastRequest(), reply, status);
-  }
-  void Advance(Duration by) {
-    clock_.Advance(by);
-    alarms_.RunDue();
-    fetcher_.Flush();
-  }
-  std::optional<Source> Ended(SampleId id) {
-    if (ended_[id].size() != 1 || !ended_[id][0]) return std::nullopt;
-    return *ended_[id][0];
-  }
-  void LoseNode() {
-    node_.up = false;
-    fetcher_.OnNodeLost();
-  }
-
-  ManualClock clock_;
-  Alarms alarms_{clock_};
-  FakeDataset dataset_{"images", std::vector<ByteCount>(500, kSize)};
-  FakeArena arena_{1};
-  SampleMemory memory_{arena_, 1_MiB, {}};
-  std::vector<BufferRef> buffers_;
-  FakeNode node_;
-  FakeStore store_;
-  Fetcher fetcher_;
-  std::map<SampleId, std::vector<Result<Source>>> ended_;
-};
 
 TEST_F(FetcherTest, AsksForManySamplesInOneGet) {
   for (SampleId id = 0; id < 70; ++id)
@@ -93,32 +33,6 @@ TEST_F(FetcherTest, AGetIsOfOneStreamAndUrgentReadsGoFirst) {
   EXPECT_EQ(gets[0].items[0].id, 2U);
   EXPECT_EQ(gets[1].stream, 5U);
   EXPECT_EQ(gets[2].stream, 6U);
-}
-
-TEST_F(FetcherTest, BoundsTheSamplesOfUnansweredGets) {
-  FetchOptions options;
-  options.items_in_flight = 128;
-  Fetcher fetcher(node_, store_, alarms_, options, [] {});
-  for (SampleId id = 0; id < 64 * 6; ++id) {
-    fetcher.Start({.dataset = &dataset_,
-                   .item = {.id = id},
-                   .urgency = Urgency::kUrgent,
-                   .buffer = memory_.AllocateAsked(kSize)},
-                  [](const Result<Source>&) {});
-  }
-  fetcher.Flush();
-  EXPECT_EQ(node_.All<wire::Get>().size(), 2U);
-}
-
-TEST_F(FetcherTest, BoundsTheUnansweredStagingGets) {
-  for (SampleId id = 0; id < 64 * 6; ++id)
-    Start(id);
-  fetcher_.Flush();
-  EXPECT_EQ(node_.All<wire::Get>().size(), 4U);
-  for (std::uint32_t i = 0; i < 64; ++i)
-    Answer(i, Answer::kMissDrop);
-  fetcher_.Flush();
-  EXPECT_EQ(node_.All<wire::Get>().size(), 5U);
 }
 
 TEST_F(FetcherTest, TakesTheBytesStraightIntoTheBuffer) {
@@ -374,99 +288,6 @@ TEST_F(FetcherTest, BehindASampleThatIsStillComingOthersAreReadFromTheStore) {
   }
   EXPECT_EQ(store_.reads, (std::map<SampleId, int>{{2, 1}}));
   EXPECT_TRUE(node_.dropped.empty());
-}
-
-// Room for two samples and a half, one in a Get.
-class NarrowFetcherTest : public FetcherTest {
- protected:
-  NarrowFetcherTest()
-      : FetcherTest({.bytes_per_get = kSize,
-                     .gets_in_flight = 100,
-                     .bytes_in_flight = kSize * 5 / 2,
-                     .puts = {.staged_bytes = kSize * 5 / 2, .queued_bytes = kSize * 5}}) {
-    node_.on_put = [this] { node_.passed.queued += kSize; };
-  }
-  // Misses that the node keeps, all asked for and answered.
-  void Miss(SampleId begin, SampleId end) {
-    for (SampleId id = begin; id < end; ++id) {
-      Start(id);
-      fetcher_.Flush();
-      Answer(0, Answer::kMissKeep, 40 + id);
-    }
-  }
-};
-
-TEST_F(NarrowFetcherTest, BoundsTheBytesOfUnansweredGetsTheLargestAside) {
-  for (SampleId id = 0; id < 10; ++id)
-    Start(id, Urgency::kUrgent);
-  fetcher_.Flush();
-  EXPECT_EQ(node_.All<wire::Get>().size(), 3U);
-  Answer(0, Answer::kMissDrop);
-  fetcher_.Flush();
-  EXPECT_EQ(node_.All<wire::Get>().size(), 4U);
-  Advance(seconds(5));  // the others are late, and no longer counted
-  EXPECT_EQ(node_.All<wire::Get>().size(), 7U);
-}
-
-TEST_F(NarrowFetcherTest, WhileMuchWaitsToBePutNothingIsStaged) {
-  Miss(0, 3);
-  EXPECT_EQ(store_.pending.size(), 2U);
-  Start(9);
-  fetcher_.Flush();
-  EXPECT_EQ(node_.All<wire::Get>().size(), 3U);  // it is not asked for
-  store_.End();
-  Advance(milliseconds(10));
-  EXPECT_EQ(node_.puts.size(), 1U);
-  EXPECT_EQ(store_.pending.size(), 1U);  // what was read waits to be sent
-  node_.passed.queued = 0;
-  Advance(milliseconds(10));
-  EXPECT_EQ(store_.pending.size(), 2U);
-  EXPECT_EQ(node_.All<wire::Get>().size(), 4U);
-  store_.EndAll();
-  EXPECT_EQ(node_.puts.size(), 3U);
-}
-
-TEST_F(NarrowFetcherTest, WhatATrainerWaitsForIsReadWhateverWaitsToBePut) {
-  Miss(0, 2);
-  const FetchId third = Start(2);
-  fetcher_.Flush();
-  Answer(0, Answer::kMissKeep, 42);
-  EXPECT_EQ(store_.reads.count(2), 0U);
-  fetcher_.MakeUrgent(third);
-  EXPECT_EQ(store_.reads[2], 1);
-}
-
-TEST_F(NarrowFetcherTest, WhatIsHeldAndAbandonedGivesItsLeaseUp) {
-  Miss(0, 2);
-  const FetchId third = Start(2);
-  fetcher_.Flush();
-  Answer(0, Answer::kMissKeep, 42);
-  fetcher_.Abandon(third);
-  store_.EndAll();
-  fetcher_.Flush();
-  EXPECT_EQ(store_.reads.count(2), 0U);
-  EXPECT_EQ(node_.All<wire::LeaseUpdate>().back().leases.front().second, 42U);
-}
-
-TEST_F(NarrowFetcherTest, WhatIsHeldIsReadWhenTheNodeIsLost) {
-  Miss(0, 4);
-  LoseNode();
-  store_.EndAll();
-  for (SampleId id = 0; id < 4; ++id)
-    EXPECT_EQ(Ended(id), Source::kStore);
-}
-
-TEST_F(NarrowFetcherTest, WhatCannotBePutEndsItsLease) {
-  Start(1, Urgency::kUrgent);
-  fetcher_.Flush();
-  Answer(0, Answer::kMissKeep, 44);
-  node_.passed.queued = kSize * 5 + 1;
-  store_.End();
-  fetcher_.Flush();
-  EXPECT_EQ(Ended(1), Source::kStore);
-  EXPECT_TRUE(node_.puts.empty());
-  ASSERT_EQ(node_.All<wire::LeaseUpdate>().size(), 1U);
-  EXPECT_EQ(node_.All<wire::LeaseUpdate>()[0].event, wire::LeaseEvent::kDone);
 }
 
 TEST_F(FetcherTest, WhatIsAbandonedBeforeItBeganCostsNothing) {
