@@ -22,7 +22,8 @@
 namespace optcache::cli {
 namespace {
 
-constexpr double kMuchWaiting = 0.2;    // of the readers' time, as the alert OptcacheTrainersWait
+// These and kAhead are also in the alert OptcacheTrainersWait.
+constexpr double kMuchWaiting = 0.2;    // of the readers' time
 constexpr double kAlwaysWorking = 0.8;  // of the workers' time
 constexpr double kAhead = 0.25;         // of the workers' time without anything to do
 constexpr double kToldShare = 0.01;     // of the time waited: smaller ones are not worth a word

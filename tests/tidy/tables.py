@@ -147,7 +147,7 @@ NOT_SHOWN: dict[str, str] = {
     "of a single sidecar: `loader.optcache.stats()` shows them, and panels compute them from counters": """
         optcache_saved_requests optcache_saved_bytes""",
     "`optcache doctor` and `explain job` tell what they mean": """
-        optcache_client_wait_cause_seconds_total optcache_client_process_seconds_total""",
+        optcache_client_wait_cause_seconds_total""",
     "details of how a sidecar protects a slow store": """
         optcache_store_retries_delayed_total optcache_store_retries_left optcache_store_concurrency_limit
         optcache_store_concurrency_decreases_total optcache_store_reads_held_back
