@@ -63,7 +63,7 @@ std::vector<std::string> UrlsOf(const std::vector<PageFact>& pages) {
 }
 
 void LookAtNodes(std::vector<PageFact> nodes, DoctorFacts& facts) {
-  const std::vector<Result<std::string>> answers = FetchPages(UrlsOf(nodes), kDoctorPatience);
+  const std::vector<Result<FetchedPage>> answers = FetchPages(UrlsOf(nodes), kDoctorPatience);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!answers[i]) nodes[i].error = answers[i].error().message();
     facts.pages.push_back(std::move(nodes[i]));

@@ -37,7 +37,8 @@ struct Between {
   double ranks = 0;
   double rank_seconds = 0;
   double samples = 0;
-  double store_bytes = 0;
+  double samples_per_second = 0;
+  double store_bytes_per_second = 0;
   double waited = 0;                     // by requests that have ended
   std::array<double, kCauses> causes{};  // of `waited`
   double process_seconds = 0;
@@ -76,8 +77,11 @@ void Add(const PageLooks& looks, Between& sum) {
   sum.seconds = std::max(sum.seconds, looks.seconds);
   sum.ranks += ranks;
   sum.rank_seconds += ranks * looks.seconds;
-  sum.samples += Grown(looks, "optcache_client_samples_total");
-  sum.store_bytes += Grown(looks, "optcache_store_received_bytes_total");
+  const double samples = Grown(looks, "optcache_client_samples_total");
+  const double seconds = std::max(looks.seconds, 1e-3);
+  sum.samples += samples;
+  sum.samples_per_second += samples / seconds;
+  sum.store_bytes_per_second += Grown(looks, "optcache_store_received_bytes_total") / seconds;
   sum.waited += Grown(looks, "optcache_client_wait_seconds_total");
   for (std::size_t i = 0; i < kCauses; ++i) {
     sum.causes[i] +=
@@ -154,13 +158,12 @@ TrainingLimit LimitOf(const std::vector<PageLooks>& pages) {
   Between sum;
   for (const PageLooks& looks : pages)
     Add(looks, sum);
-  const double seconds = std::max(sum.seconds, 1e-3);
   TrainingLimit limit{.limit = JudgeLimit(sum),
                       .waiting = WaitingShare(sum),
                       .working = Share(sum.worker_working, sum.worker_seconds),
                       .seconds = sum.seconds,
-                      .store_bytes_per_second = sum.store_bytes / seconds,
-                      .samples_per_second = sum.samples / seconds};
+                      .store_bytes_per_second = sum.store_bytes_per_second,
+                      .samples_per_second = sum.samples_per_second};
   const double all = std::accumulate(sum.causes.begin(), sum.causes.end(), 0.0);
   for (std::size_t i = 0; i < kCauses; ++i)
     limit.causes[i] = Share(sum.causes[i], all);

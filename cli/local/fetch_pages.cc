@@ -14,18 +14,18 @@ namespace {
 constexpr std::size_t kPageBytesMax = 16_MiB;
 constexpr int kOk = 200;
 
-Result<std::string> BodyOf(Result<net::HttpResponse> response) {
+Result<FetchedPage> PageOf(Result<net::HttpResponse> response) {
   if (!response) return Error(std::move(response).error());
   if (response->status != kOk)
     return Error(Code::kUnavailable, fmt::format("status {}", response->status));
-  return std::move(response->body);
+  return FetchedPage{.text = std::move(response->body), .at = SystemClock().Now()};
 }
 
 }  // namespace
 
-std::vector<Result<std::string>> FetchPages(const std::vector<std::string>& urls,
+std::vector<Result<FetchedPage>> FetchPages(const std::vector<std::string>& urls,
                                             Duration patience) {
-  std::vector<Result<std::string>> pages(urls.size(), Error(Code::kUnavailable, "not asked"));
+  std::vector<Result<FetchedPage>> pages(urls.size(), Error(Code::kUnavailable, "not asked"));
   if (urls.empty()) return pages;
   net::EventLoop loop;
   const std::unique_ptr<net::HttpClient> client =
@@ -33,7 +33,7 @@ std::vector<Result<std::string>> FetchPages(const std::vector<std::string>& urls
   std::size_t missing = urls.size();
   for (std::size_t i = 0; i < urls.size(); ++i) {
     client->Send({.url = urls[i]}, patience, [&, i](Result<net::HttpResponse> response) {
-      pages[i] = BodyOf(std::move(response));
+      pages[i] = PageOf(std::move(response));
       if (--missing == 0) loop.Stop();
     });
   }

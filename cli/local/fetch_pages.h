@@ -10,9 +10,14 @@
 
 namespace optcache::cli {
 
-// The bodies of the pages at `urls`, in their order, or why one could not be had. Asks for all at
-// once, and waits for `patience` at most. A page of more than 16 MiB is an error.
-std::vector<Result<std::string>> FetchPages(const std::vector<std::string>& urls,
+struct FetchedPage {
+  std::string text;
+  MonotonicTime at{};  // when it came
+};
+
+// The pages at `urls`, in their order, or why one could not be had. Asks for all at once, and waits
+// for `patience` at most. A page of more than 16 MiB is an error.
+std::vector<Result<FetchedPage>> FetchPages(const std::vector<std::string>& urls,
                                             Duration patience);
 
 }  // namespace optcache::cli

@@ -9,12 +9,12 @@ namespace optcache::cli {
 
 SidecarPages AskSidecars(const std::vector<std::string>& urls) {
   SidecarPages pages = {.samples = {}, .asked = urls.size()};
-  for (const Result<std::string>& page : FetchPages(urls, std::chrono::seconds(5))) {
+  for (const Result<FetchedPage>& page : FetchPages(urls, std::chrono::seconds(5))) {
     if (!page) {
       ++pages.silent;
       continue;
     }
-    std::ranges::move(ParseMetrics(*page), std::back_inserter(pages.samples));
+    std::ranges::move(ParseMetrics(page->text), std::back_inserter(pages.samples));
   }
   return pages;
 }

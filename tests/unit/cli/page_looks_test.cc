@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/growing_deadline.h"
 #include "support/page_server.h"
 
 namespace optcache::cli {
@@ -26,6 +27,18 @@ TEST(LookTwice, WaitsBetweenTheLooksWhereARankReads) {
   const auto looks = LookTwice({server.url() + "/metrics"}, std::chrono::minutes(5));
   ASSERT_TRUE(looks.at(0).has_value());
   EXPECT_GE(looks[0]->seconds, ToSeconds(kBetweenLooks));
+}
+
+// One that was late at the first look has less time between the looks than the others.
+TEST(LookTwice, TheTimeBetweenTheLooksIsThatOfEachPage) {
+  EXPECT_TRUE(HoldsForSomeDeadline(std::chrono::milliseconds(200), [](Duration late) {
+    const PageServer server("optcache_loaders_attached 1\n", late);
+    const auto looks =
+        LookTwice({server.url() + "/metrics", server.url() + "/late"}, std::chrono::minutes(5));
+    if (!looks.at(0) || !looks.at(1)) return false;
+    const double more = looks[0]->seconds - looks[1]->seconds;
+    return more > std::chrono::duration<double>(late).count() / 2;
+  }));
 }
 
 TEST(LookTwice, LooksAtNothingIfThereIsNothing) {

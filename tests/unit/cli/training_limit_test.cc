@@ -136,6 +136,15 @@ TEST(TrainingLimit, SumsPagesAndForgivesCountersThatBeganAgain) {
   EXPECT_DOUBLE_EQ(limit.samples_per_second, 50);
 }
 
+TEST(TrainingLimit, RatesAreThoseOfEachPagesTime) {
+  constexpr const char* kReceived = "optcache_store_received_bytes_total";
+  PageLooks late = LooksAt({{kRead, 100}, {kReceived, 1000}});
+  late.seconds = 10;
+  const TrainingLimit limit = LimitOf({LooksAt({{kRead, 100}, {kReceived, 1000}}), late});
+  EXPECT_DOUBLE_EQ(limit.samples_per_second, 60);
+  EXPECT_DOUBLE_EQ(limit.store_bytes_per_second, 600);
+}
+
 TEST(TrainingLimit, EachFindingSaysWhatToDo) {
   for (const Limit limit : {Limit::kWorkers, Limit::kStoreSilent, Limit::kStoreHoldsBack,
                             Limit::kArena, Limit::kStore, Limit::kNetwork, Limit::kNode}) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "sidecar/fetcher.h"
+#include "sidecar/fetch/fetcher.h"
 #include "unit/sidecar/fakes.h"
 
 namespace optcache::sidecar {
