@@ -240,7 +240,7 @@ test_seeds() {
 make_torch2_venv() {
   need python3-venv
   [[ -x .venv-torch2/bin/python ]] || "$python" -m venv .venv-torch2
-  .venv-torch2/bin/pip install --quiet 'torch==2.15.*' 'torchvision==0.29.*' numpy pytest \
+  .venv-torch2/bin/pip install --quiet 'torch==2.15.*' 'torchvision==0.29.*' numpy pytest boto3 matplotlib \
     accelerate pytorch-lightning spdl-core torchdata
   .venv-torch2/bin/pip install --quiet --no-deps 'nemo_toolkit==1.23.0' # for Megatron's samplers
 }

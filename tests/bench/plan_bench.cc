@@ -289,7 +289,9 @@ std::size_t PlanUntil(std::size_t last_look, const Workload& work, std::size_t s
     for (StreamId id = 0; id < streams; ++id) {
       inputs.streams.push_back({.id = id, .node_of_rank = node_of_rank});
       sources.push_back(
-          OrderSource::Make({.size = work.samples, .seed = id, .world = nodes}).value());
+          OrderSource::Make(
+              {.size = work.samples, .seed = static_cast<std::int64_t>(id), .world = nodes})
+              .value());
     }
     const auto orders = [&](StreamId stream, PassNumber pass) -> Order {
       auto order = sources[stream].PassOrder(pass, stop);
