@@ -145,3 +145,10 @@ def test_each_heading_that_a_schema_names_is_on_its_page() -> None:
             headings = re.findall(r"(?m)^#+ (.+)$", (ROOT / page).read_text())
             anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
             assert anchor in anchors, f"{path.name}: {page}#{anchor}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "manifests/crds").glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_description_has_no_line_breaks(path: Path) -> None:
+    """kubectl explain would keep them, and wrap the lines between them."""
+    schema = yaml.safe_load(path.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert [field.name for field in crd_tables.fields(schema) if "\n" in field.schema.get("description", "")] == []
