@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "config/configuration.h"
-#include "coordination/coordinator.h"
+#include "coordinator/coordinator.h"
 
 namespace optcache::cli {
 

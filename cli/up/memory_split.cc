@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "coordination/capacity_shares.h"
-#include "coordination/capacity_split.h"
+#include "capacity/capacity_shares.h"
+#include "capacity/capacity_split.h"
 
 namespace optcache::cli {
 namespace {

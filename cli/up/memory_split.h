@@ -1,16 +1,16 @@
 #pragma once
 
 // How `optcache up` divides the machines' memory among its datasets: as in a cluster, by what it
-// saves (coordination/capacity_shares.h).
+// saves (capacity/capacity_shares.h).
 
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/clock.h"
-#include "coordination/coordinator.h"
-#include "coordination/settled_reads.h"
+#include "capacity/settled_reads.h"
 #include "coordination/status.h"
+#include "coordinator/coordinator.h"
 
 namespace optcache::cli {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "coordination/coordinator.h"
+#include "coordinator/coordinator.h"
 #include "net/http.h"
 
 namespace optcache::control {

@@ -10,8 +10,8 @@
 
 #include "base/result.h"
 #include "coordination/dataset_spec.h"
-#include "coordination/rollout.h"
 #include "coordination/state.h"
+#include "coordinator/rollout.h"
 #include "dataset/capacity_goal.h"
 #include "kube/object.h"
 #include "kube/resources.h"

@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "capacity/settled_reads.h"
 #include "control/control_service.h"
-#include "coordination/settled_reads.h"
 #include "net/event_loop.h"
 #include "operator/manager/dataset_directory.h"
 #include "operator/manager/watches.h"

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "coordination/revisions.h"
-#include "coordination/rollout.h"
+#include "coordinator/rollout.h"
 #include "kube/conditions.h"
 #include "operator/manager/condition_metrics.h"
 #include "operator/reconcile/dataset/observe.h"

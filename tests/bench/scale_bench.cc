@@ -26,7 +26,7 @@
 #include "bench/scale_plan.h"
 #include "control/control_service.h"
 #include "coordination/codec.h"
-#include "coordination/rollout.h"
+#include "coordinator/rollout.h"
 #include "support/manual_clock.h"
 
 namespace optcache {

@@ -64,8 +64,8 @@ NO_REASONS = {
 }
 # Where reasons of conditions, Events and the index Job are made.
 REASONS_OF = (
-    "lib/coordination/rollout.cc",
-    "lib/coordination/rollout_report.cc",
+    "lib/coordinator/rollout.cc",
+    "lib/coordinator/rollout_report.cc",
     "operator/pki",
     "operator/reconcile",
     "operator/manager",

@@ -15,6 +15,8 @@ LAYERS: dict[str, set[str]] = {
     "simulation": {"dataset", "plan"},
     "headspace": set(),
     "coordination": {"dataset", "sampler", "plan"},
+    "capacity": {"dataset", "sampler", "plan", "coordination"},
+    "coordinator": {"dataset", "sampler", "plan", "coordination", "capacity"},
     "storage": {"dataset"},
     "cache": {"dataset", "plan"},
     "net": {"wire"},
@@ -23,7 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "config": {"dataset", "sampler"},
     "pki": set(),
     "kube": {"net"},
-    "control": {"dataset", "sampler", "plan", "coordination", "net", "metrics"},
+    "control": {"dataset", "sampler", "plan", "coordination", "capacity", "coordinator", "net", "metrics"},
 }
 
 # The rooms of each program: its folders with C++. One includes itself and those before it; the files of
@@ -44,7 +46,7 @@ PROGRAMS = tuple(ROOMS)
 PYTHON_PACKAGES = ("sidecar/python/src/optcache",)
 
 # No thread, no clock, no file, no socket: same input, same output.
-PURE = ("dataset", "sampler", "plan", "simulation", "headspace", "coordination", "wire")
+PURE = ("dataset", "sampler", "plan", "simulation", "headspace", "coordination", "capacity", "coordinator", "wire")
 IMPURE_HEADERS = re.compile(
     r"<(thread|mutex|shared_mutex|atomic|condition_variable|future|fstream|iostream|filesystem"
     r"|unistd\.h|fcntl\.h|(sys|netinet|arpa|linux)/.*)>"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "coordination/rollout.h"
+#include "coordinator/rollout.h"
 #include "operator/reconcile/cacheplan/revisions.h"
 #include "operator/reconcile/decision.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "coordination/rollout.h"
+#include "coordinator/rollout.h"
 #include "operator/api/cache_plan_types.h"
 
 namespace optcache::reconcile {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "coordination/rollout.h"
+#include "coordinator/rollout.h"
 #include "kube/object.h"
 
 namespace optcache::reconcile {

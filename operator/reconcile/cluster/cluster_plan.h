@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "coordination/coordinator.h"
-#include "coordination/saved_bytes.h"
+#include "capacity/saved_bytes.h"
 #include "coordination/status.h"
+#include "coordinator/coordinator.h"
 #include "operator/api/cache_plan_types.h"
 #include "operator/api/dataset_status.h"
 #include "operator/api/dataset_types.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "coordination/savings_collector.h"
+#include "coordinator/savings_collector.h"
 #include "kube/object.h"
 
 namespace optcache::reconcile {

@@ -6,7 +6,7 @@
 //
 // Promises make a later Dataset prefer machines that earlier ones leave free. They decide where it
 // goes and on how many machines, but not how much it gets. How much is decided by worth, over all
-// Datasets (coordination/capacity_shares.h). Disks are split twice: first to know what memory need
+// Datasets (capacity/capacity_shares.h). Disks are split twice: first to know what memory need
 // not cover, then for what memory has not given. Machines are sorted by member first, so the result
 // does not depend on the order in which they are listed.
 
@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 
-#include "coordination/capacity_shares.h"
-#include "coordination/capacity_split.h"
+#include "capacity/capacity_shares.h"
+#include "capacity/capacity_split.h"
 #include "operator/reconcile/placement/policies.h"
 
 namespace optcache::reconcile {

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "coordination/saved_bytes.h"
+#include "capacity/saved_bytes.h"
 
 namespace optcache::reconcile {
 

@@ -9,7 +9,7 @@
 
 #include "cache-node/control/savings_table.h"
 #include "coordination/codec.h"
-#include "coordination/savings_collector.h"
+#include "coordinator/savings_collector.h"
 #include "unit/net/loop_fixture.h"
 
 namespace optcache::node {

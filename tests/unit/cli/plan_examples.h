@@ -70,7 +70,7 @@ inline nlohmann::json CompletePlan() {
                                             "since": "pass 8 of vision/resnet/imagenet/train"}}})");
 }
 
-// In the words of lib/coordination/rollout.cc.
+// In the words of lib/coordinator/rollout.cc.
 inline nlohmann::json StoppedPlan() {
   const std::string message =
       "the hit ratio is 0.471, predicted was 0.562, since pass 7 of vision/resnet/imagenet/train";

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/coordination/scenario.h"
+#include "unit/coordinator/scenario.h"
 
 namespace optcache::coordination {
 namespace {

@@ -1,8 +1,4 @@
 project_test(coordination
-  SOURCES capacity_shares_test.cc capacity_split_test.cc codec_test.cc coordinator_distrust_test.cc coordinator_leaving_test.cc coordinator_passes_test.cc coordinator_property_test.cc coordinator_rates_test.cc
-          coordinator_reindex_test.cc coordinator_restarts_test.cc coordinator_revisions_test.cc coordinator_successor_test.cc
-          coordinator_test.cc coordinator_traces_test.cc desired_state_test.cc first_revision_test.cc manifest_placement_test.cc observed_passes_test.cc pass_sums_test.cc plan_base_test.cc rate_book_test.cc rate_shares_test.cc read_ratios_test.cc report_size_test.cc revisions_test.cc
-          rollout_forecasts_test.cc rollout_passes_test.cc rollout_jobs_test.cc rollout_nodes_test.cc rollout_observers_test.cc rollout_report_test.cc rollout_test.cc sample_set_test.cc
-          saved_bytes_test.cc savings_collector_test.cc savings_test.cc settled_reads_test.cc status_test.cc stream_ranks_test.cc stream_recipe_test.cc
-          trace_registry_test.cc tracked_stream_test.cc water_filling_test.cc
-  DEPS coordination simulation)
+  SOURCES codec_test.cc desired_state_test.cc plan_base_test.cc rate_shares_test.cc report_size_test.cc
+          revisions_test.cc sample_set_test.cc savings_test.cc status_test.cc stream_recipe_test.cc
+  DEPS coordinator)

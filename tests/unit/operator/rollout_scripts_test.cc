@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "support/seeds.h"
-#include "unit/coordination/rollout_story.h"
+#include "unit/coordinator/rollout_story.h"
 #include "unit/operator/kept_rollout.h"
 
 namespace optcache::reconcile {
