@@ -28,8 +28,8 @@
 #include "cli/terminal/print.h"
 #include "cli/terminal/progress_line.h"
 #include "cli/terminal/whole_number.h"
-#include "plan/decision_table.h"
-#include "plan/plan_file.h"
+#include "opt4torch/decision_table.h"
+#include "opt4torch/plan_file.h"
 #include "sampler/recipe.h"
 #include "sampler/recipe_text.h"
 

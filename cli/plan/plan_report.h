@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "plan/decision_table.h"
+#include "opt4torch/decision_table.h"
 
 namespace optcache::cli {
 

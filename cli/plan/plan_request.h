@@ -10,9 +10,9 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "plan/plan_file.h"
-#include "plan/policies/policy.h"
+#include "opt4torch/plan_file.h"
 #include "sampler/recipe.h"
+#include "simulation/policies/policy.h"
 
 namespace optcache::cli {
 

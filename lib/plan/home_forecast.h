@@ -20,7 +20,7 @@
 #include "plan/holders.h"
 #include "plan/node_share.h"
 #include "plan/plan.h"
-#include "plan/policies/sample_lists.h"
+#include "plan/sample_lists.h"
 #include "plan/sizes.h"
 
 namespace optcache::plan {

@@ -11,8 +11,8 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "plan/plan.h"
-#include "plan/policies/policy.h"
 #include "plan/sizes.h"
+#include "simulation/policies/policy.h"
 #include "simulation/reads.h"
 
 namespace optcache::simulation {

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "plan/policies/sample_lists.h"
+#include "plan/sample_lists.h"
 #include "simulation/cluster.h"
 
 namespace optcache::simulation {

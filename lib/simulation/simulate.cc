@@ -19,9 +19,9 @@
 #include <string>
 #include <utility>
 
-#include "plan/policies/opt4torch.h"
-#include "plan/policies/policy.h"
 #include "simulation/cluster.h"
+#include "simulation/policies/opt4torch.h"
+#include "simulation/policies/policy.h"
 #include "simulation/stall_clock.h"
 
 namespace optcache::simulation {

@@ -18,7 +18,7 @@
 
 namespace optcache::simulation {
 
-// What they do: plan/policies/policy.h.
+// What they do: simulation/policies/policy.h.
 enum class PolicyKind {
   kOptimal,     // the plan; what it gives up stays while there is room
   kMin,         // Belady's MIN by the textbook, with bypass

@@ -22,11 +22,11 @@
 #include "base/stop_check.h"
 #include "bench/counted_heap.h"
 #include "bench/cpu_timer.h"
-#include "plan/decision_table.h"
+#include "opt4torch/decision_table.h"
 #include "plan/plan.h"
-#include "plan/policies/opt4torch.h"
-#include "plan/policies/policy.h"
 #include "sampler/order_source.h"
+#include "simulation/policies/opt4torch.h"
+#include "simulation/policies/policy.h"
 
 namespace optcache::plan {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "base/check.h"
-#include "plan/decision_table.h"
-#include "plan/plan_file.h"
+#include "opt4torch/decision_table.h"
+#include "opt4torch/plan_file.h"
 
 namespace {
 

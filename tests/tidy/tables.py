@@ -13,6 +13,7 @@ LAYERS: dict[str, set[str]] = {
     "wire": set(),
     "plan": {"dataset"},
     "simulation": {"dataset", "plan"},
+    "opt4torch": {"dataset", "plan", "simulation"},
     "headspace": set(),
     "coordination": {"dataset", "sampler", "plan"},
     "capacity": {"dataset", "sampler", "plan", "coordination"},
@@ -46,7 +47,7 @@ PROGRAMS = tuple(ROOMS)
 PYTHON_PACKAGES = ("sidecar/python/src/optcache",)
 
 # No thread, no clock, no file, no socket: same input, same output.
-PURE = ("dataset", "sampler", "plan", "simulation", "headspace", "coordination", "capacity", "coordinator", "wire")
+PURE = ("dataset", "sampler", "plan", "simulation", "opt4torch", "headspace", "coordination", "capacity", "coordinator", "wire")
 IMPURE_HEADERS = re.compile(
     r"<(thread|mutex|shared_mutex|atomic|condition_variable|future|fstream|iostream|filesystem"
     r"|unistd\.h|fcntl\.h|(sys|netinet|arpa|linux)/.*)>"
@@ -74,7 +75,7 @@ OWNERS: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
     (
         re.compile(r"<nlohmann/"),
         ("lib/coordination/", "lib/control/", "lib/headspace/", "lib/kube/",
-         "lib/plan/safetensors.cc", "lib/storage/inventory.cc", "lib/storage/s3_temporary_keys.cc", "cache-node/", "sidecar/",
+         "lib/opt4torch/safetensors.cc", "lib/storage/inventory.cc", "lib/storage/s3_temporary_keys.cc", "cache-node/", "sidecar/",
          "operator/", "cli/", "tests/"),
     ),
     (

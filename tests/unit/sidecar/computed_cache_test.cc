@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plan/policies/policy.h"
+#include "simulation/policies/policy.h"
 #include "support/seeds.h"
 #include "unit/sidecar/computed_world.h"
 

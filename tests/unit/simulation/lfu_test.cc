@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "plan/policies/policy.h"
+#include "simulation/policies/policy.h"
 
 namespace optcache::plan {
 namespace {

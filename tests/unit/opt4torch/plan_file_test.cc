@@ -1,4 +1,4 @@
-#include "plan/plan_file.h"
+#include "opt4torch/plan_file.h"
 
 #include <cstring>
 #include <string>
@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "plan/decision_table.h"
-#include "plan/safetensors.h"
+#include "opt4torch/decision_table.h"
+#include "opt4torch/safetensors.h"
 #include "support/source_dir.h"
 
 namespace optcache::plan {

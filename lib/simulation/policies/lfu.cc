@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "plan/bitmap_tree.h"
-#include "plan/policies/sample_lists.h"
-#include "plan/policies/shelf.h"
+#include "plan/sample_lists.h"
+#include "simulation/policies/shelf.h"
 
 namespace optcache::plan {
 namespace {

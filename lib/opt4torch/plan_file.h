@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/result.h"
-#include "plan/policies/opt4torch.h"
+#include "simulation/policies/opt4torch.h"
 
 namespace optcache::plan {
 

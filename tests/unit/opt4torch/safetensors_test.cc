@@ -1,4 +1,4 @@
-#include "plan/safetensors.h"
+#include "opt4torch/safetensors.h"
 
 #include <string>
 

@@ -9,7 +9,7 @@
 // Invariant: `by_next_read_` has exactly the next reads of the samples on the shelf. TableReplay
 // knows nothing but the table, so it also checks what the planner made.
 
-#include "plan/decision_table.h"
+#include "opt4torch/decision_table.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 #include "base/check.h"
 #include "plan/bitmap_tree.h"
-#include "plan/policies/shelf.h"
+#include "simulation/policies/shelf.h"
 
 namespace optcache::plan {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "plan/policies/sample_lists.h"
-#include "plan/policies/shelf.h"
+#include "plan/sample_lists.h"
+#include "simulation/policies/shelf.h"
 
 namespace optcache::plan {
 namespace {

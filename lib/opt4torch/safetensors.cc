@@ -7,7 +7,7 @@
 // tensors or to none. A header is padded with spaces to a multiple of 8 bytes, so that the data is
 // aligned.
 
-#include "plan/safetensors.h"
+#include "opt4torch/safetensors.h"
 
 #include <algorithm>
 #include <optional>

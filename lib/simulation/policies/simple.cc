@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "plan/policies/shelf.h"
+#include "simulation/policies/shelf.h"
 
 namespace optcache::plan {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/policies/policy.h"
+#include "simulation/policies/policy.h"
 
 namespace optcache::plan {
 

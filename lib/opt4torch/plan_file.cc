@@ -7,7 +7,7 @@
 // FormatPlanFile writes the data in the order of the tensors' names, which SafetensorsHeader gives
 // them: config, decision_table, future_index.
 
-#include "plan/plan_file.h"
+#include "opt4torch/plan_file.h"
 
 #include <array>
 #include <bit>
@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "plan/safetensors.h"
+#include "opt4torch/safetensors.h"
 
 namespace optcache::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "plan/decision_table.h"
+#include "opt4torch/decision_table.h"
 
 #include <array>
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "support/seeds.h"
-#include "unit/plan/policy_testing.h"
+#include "unit/simulation/policy_testing.h"
 
 namespace optcache::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "plan/policies/opt4torch.h"
+#include "simulation/policies/opt4torch.h"
 
 #include <queue>
 #include <utility>

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "plan/policies/policy.h"
+#include "simulation/policies/policy.h"
 
 namespace optcache::plan {
 

@@ -10,9 +10,9 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "plan/plan_file.h"
-#include "plan/policies/opt4torch.h"
-#include "plan/policies/policy.h"
+#include "opt4torch/plan_file.h"
+#include "simulation/policies/opt4torch.h"
+#include "simulation/policies/policy.h"
 
 namespace optcache::plan {
 

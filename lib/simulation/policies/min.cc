@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "plan/bitmap_tree.h"
-#include "plan/policies/sample_lists.h"
-#include "plan/policies/shelf.h"
+#include "plan/sample_lists.h"
+#include "simulation/policies/shelf.h"
 
 namespace optcache::plan {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "plan/policies/policy.h"
+#include "simulation/policies/policy.h"
 
 namespace optcache::plan {
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "plan/policies/policy.h"
-#include "unit/plan/policy_testing.h"
+#include "simulation/policies/policy.h"
+#include "unit/simulation/policy_testing.h"
 
 namespace optcache::plan {
 namespace {
