@@ -16,6 +16,8 @@ struct Metric {
   std::string_view labels{};   // as the page lists them; empty: none
   std::string_view help;       // one sentence, also in /metrics
   std::string_view details{};  // Markdown that follows it on the page, with its punctuation
+  // Why it is in no dashboard and no alert of the chart; empty: it is in one. A test compares.
+  std::string_view not_shown{};
 };
 
 struct Section {

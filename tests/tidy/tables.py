@@ -133,57 +133,6 @@ UNTESTED: dict[str, str] = {
     "lib/simulation/planned_cluster.cc": "cluster_test.cc follows it by hand",
 }
 
-# Metrics of docs/metrics.md that are in no dashboard and no alert, by the reason.
-NOT_SHOWN: dict[str, str] = {
-    "details of numbers that are shown": """
-        optcache_tier_hit_bytes_total optcache_plan_covered_request_bytes_total optcache_plan_predicted_request_bytes_total optcache_moves_total
-        optcache_request_bytes_total
-        optcache_disk_segments_total optcache_disk_reads_total optcache_arena_used_bytes optcache_passes_total
-        optcache_puts_sent_total optcache_puts_withheld_total optcache_puts_held_reads optcache_store_read_bytes_total
-        optcache_store_reads_joined_total optcache_overflow_bytes optcache_overflow_samples_total
-        optcache_overflow_sample_bytes_total optcache_client_batches_waiting optcache_client_failed_samples_total
-        optcache_computed_capacity_bytes optcache_computed_bytes optcache_directory_samples""",
-    "tests compare them with a budget": """
-        optcache_cache_peak_bytes optcache_cache_reserve_bytes optcache_live_sample_bytes""",
-    "a panel computes the same from counters": """
-        optcache_observed_hit_ratio""",
-    "of a single sidecar: `loader.optcache.stats()` shows them, and panels compute them from counters": """
-        optcache_saved_requests optcache_saved_bytes""",
-    "`optcache doctor` and `explain job` tell what they mean": """
-        optcache_client_wait_cause_seconds_total""",
-    "details of how a sidecar protects a slow store": """
-        optcache_store_retries_delayed_total optcache_store_retries_left optcache_store_concurrency_limit
-        optcache_store_concurrency_decreases_total optcache_store_reads_held_back
-        optcache_store_share_requests optcache_store_share_bytes
-        optcache_store_breaker_opened_total optcache_store_reads_in_flight
-        optcache_store_queue_reads optcache_store_client_requests
-        optcache_store_bandwidth_bytes optcache_store_reads_always optcache_store_reads_deferred""",
-    "details of connections": """
-        optcache_peer_losses_total optcache_leases_ended_total optcache_peer_silences_total
-        optcache_payloads_without_room_total optcache_untaken_answers_closed_total
-        process_open_fds optcache_net_accepted_connections_total optcache_net_refused_connections_total
-        optcache_net_closed_connections_total optcache_net_received_frames_total optcache_net_sent_frames_total
-        optcache_net_corrupt_payloads_total optcache_net_refused_payloads_total
-        optcache_http_open_connections
-        optcache_http_refused_connections_total optcache_http_responses_total
-        optcache_tls_handshake_failures_total optcache_tls_delayed_handshakes_total optcache_channel_clients
-        optcache_channel_connections_total
-        optcache_channel_refused_total""",
-    "of a single run: the headspace report has them": """
-        optcache_headspace_samples_total optcache_headspace_steps optcache_headspace_step_seconds
-        optcache_headspace_speedup_ratio""",
-    "they change at a start only; an alert or a condition reports a failure": """
-        optcache_certificate_requests_total optcache_node_certificates_total optcache_manifests_awaited
-        optcache_manifests_held optcache_manifests_held_bytes optcache_manifest_fetches_total
-        optcache_informer_synced optcache_machines_without_native_sidecars""",
-    "usual of Kubernetes controllers: ready-made dashboards show such numbers": """
-        workqueue_adds_total workqueue_retries_total workqueue_work_duration_seconds
-        workqueue_unfinished_work_seconds workqueue_longest_running_processor_seconds
-        rest_client_request_duration_seconds rest_client_request_retries_total rest_client_requests_waiting
-        optcache_reconcile_active optcache_informer_objects optcache_informer_watches_total
-        optcache_informer_events_total optcache_events_total optcache_coordinator_polls""",
-}
-
 # Files that may pass MAX_LINES, and why.
 LONG: dict[str, str] = {}
 

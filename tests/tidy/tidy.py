@@ -117,33 +117,6 @@ def check_metrics(tree: Tree) -> Findings:
                     yield Finding(file.path, number, f"{name} is not in docs/metrics.md, use one")
 
 
-def check_metrics_are_shown(tree: Tree) -> Findings:
-    """Each is in a dashboard, in an alert, or in NOT_SHOWN; nothing is in two of these."""
-    page = tree.get("docs/metrics.md")
-    if page is None:
-        return
-    shown: set[str] = set()
-    for file in tree.values():
-        if file.path.startswith(SHOWS_METRICS):
-            for name in re.findall(r"\b[a-z][a-z0-9_]+", file.text):
-                shown |= {name, re.sub(r"_(bucket|sum|count)$", "", name)}
-    excused = {name for names in tables.NOT_SHOWN.values() for name in names.split()}
-    documented = set()
-    for number, line in enumerate(page.lines, 1):
-        if row := re.match(r"\| `([a-z][a-z0-9_]+)` \|", line):
-            documented.add(row.group(1))
-            if row.group(1) not in shown | excused:
-                yield Finding(
-                    page.path,
-                    number,
-                    f"{row.group(1)} is in no dashboard and no alert, add it "
-                    "(or NOT_SHOWN in tables.py, with reason)",
-                )
-    if "tests/tidy/tables.py" in tree:
-        for name in sorted(excused & shown | excused - documented):
-            yield Finding("tests/tidy/tables.py", 1, f"NOT_SHOWN names {name}, take it out")
-
-
 def check_links(tree: Tree) -> Findings:
     folders = {parent.as_posix() for path in tree for parent in Path(path).parents}
     for file in tree.values():
@@ -255,7 +228,6 @@ RULES: list[Callable[[Tree], Findings]] = [
     check_tests_exist,
     check_sources_are_built,
     check_metrics,
-    check_metrics_are_shown,
     check_links,
     check_size,
     check_openings,

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -75,6 +78,44 @@ TEST(Catalog, HelpIsOneLineWithoutLinks) {
     for (const Metric& metric : section.metrics) {
       EXPECT_EQ(metric.help.find_first_of("[]\n|"), std::string_view::npos) << metric.name;
       EXPECT_EQ(metric.details.find_first_of("\n|"), std::string_view::npos) << metric.name;
+    }
+  }
+}
+
+// Words of what shows metrics to people.
+std::set<std::string> ShownWords() {
+  std::set<std::string> words;
+  std::vector<std::filesystem::path> files = {
+      InRepository("charts/optcache/templates/prometheusrule.yaml")};
+  for (const auto& entry :
+       std::filesystem::directory_iterator(InRepository("charts/optcache/dashboards")))
+    files.push_back(entry.path());
+  for (const auto& file : files) {
+    const auto text = ReadFile(file.string(), 4_MiB);
+    EXPECT_TRUE(text.has_value()) << text.error().ToString();
+    std::string word;
+    for (const char c : text.value_or("") + " ") {
+      if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
+        word += c;
+      } else {
+        words.insert(std::exchange(word, ""));
+      }
+    }
+  }
+  return words;
+}
+
+TEST(Catalog, EachMetricIsInADashboardOrAnAlertOrSaysWhyNot) {
+  const std::set<std::string> shown = ShownWords();
+  for (const Section& section : Catalog()) {
+    for (const Metric& metric : section.metrics) {
+      const std::string name(metric.name);
+      const bool is_shown = shown.contains(name) || shown.contains(name + "_bucket") ||
+                            shown.contains(name + "_sum") || shown.contains(name + "_count");
+      EXPECT_EQ(is_shown, metric.not_shown.empty())
+          << name
+          << (is_shown ? " is shown: take its `not_shown` out"
+                       : " is in no panel and no alert: add it, or say in `not_shown` why not");
     }
   }
 }
