@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import tables
 from tree import File, Finding, Findings, Tree, cpp_files
-
 
 
 def declared_deps(tree: Tree) -> dict[str, tuple[str, int, list[str]]]:
