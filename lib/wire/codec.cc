@@ -36,8 +36,7 @@ Message Empty(std::size_t wanted) {
 // Hello, Welcome and Refusal are read by parts that may be older than their sender, so what a
 // later version adds at their end is not an error.
 bool MayGrow(MessageType type) {
-  return type == MessageType::kHello || type == MessageType::kWelcome ||
-         type == MessageType::kRefusal;
+  return type == kTypeOf<Hello> || type == kTypeOf<Welcome> || type == kTypeOf<Refusal>;
 }
 
 Result<Message> DecodeBody(MessageType type, ByteSpan body) {
@@ -49,7 +48,7 @@ Result<Message> DecodeBody(MessageType type, ByteSpan body) {
     error = "the body goes on after its last field";
   }
   if (error != nullptr) {
-    return Error(Code::kInvalidArgument, std::string(TypeName(type)) + ": " + error);
+    return Error(Code::kInvalidArgument, std::string(AboutOf(type).name) + ": " + error);
   }
   return message;
 }
@@ -92,7 +91,7 @@ Status AppendFrame(std::uint32_t request_id, const Message& message, ByteCount p
   if (error != nullptr) {
     out.resize(start);
     return {Code::kResourceExhausted,
-            std::string(TypeName(TypeOf(message))) + " cannot be sent: " + error};
+            std::string(AboutOf(TypeOf(message)).name) + " cannot be sent: " + error};
   }
   Store(out, start + 12, static_cast<std::uint32_t>(body_length));
   const ByteSpan frame = ByteSpan(out).subspan(start);
@@ -109,7 +108,7 @@ Result<Decoded> DecodeFrame(ByteSpan bytes, const FrameLimits& limits, FrameSeal
   ASSIGN_OR_RETURN(const FrameHeader header, ParseHeader(bytes, limits));
   if (const bool sealed = (header.flags & kSealedFlag) != 0; sealed != (seal != nullptr)) {
     return Error(Code::kInvalidArgument,
-                 std::string(TypeName(header.type)) +
+                 std::string(AboutOf(header.type).name) +
                      (sealed ? " is sealed, but no key was agreed on" : " is not sealed"));
   }
   const std::size_t head_size = kHeaderBytes + header.body_length;
@@ -120,20 +119,20 @@ Result<Decoded> DecodeFrame(ByteSpan bytes, const FrameLimits& limits, FrameSeal
   if (seal != nullptr &&
       !seal->Accept(bytes.first(head_size), bytes.subspan(head_size, kTagBytes))) {
     return Error(Code::kPermissionDenied,
-                 std::string(TypeName(header.type)) +
+                 std::string(AboutOf(header.type).name) +
                      ": the frame's tag is wrong; a machine on the way changed, repeated or "
                      "left out frames");
   }
   const ByteSpan body = bytes.subspan(kHeaderBytes, header.body_length);
   if (FrameCrc(bytes, body) != header.crc) {
-    return Error(Code::kDataLoss, std::string(TypeName(header.type)) +
+    return Error(Code::kDataLoss, std::string(AboutOf(header.type).name) +
                                       ": the frame's checksum is wrong; bytes were damaged on "
                                       "their way");
   }
   ASSIGN_OR_RETURN(Message message, DecodeBody(header.type, body));
   if (header.payload_length != 0 && !CarriesPayload(message)) {
     return Error(Code::kInvalidArgument,
-                 std::string(TypeName(header.type)) + " has a payload but may have none");
+                 std::string(AboutOf(header.type).name) + " has a payload but may have none");
   }
   return Frame{.request_id = header.request_id,
                .message = std::move(message),

@@ -2,57 +2,24 @@
 
 #include <array>
 #include <string>
+#include <utility>
+#include <variant>
 
 namespace optcache::wire {
 namespace {
 
-// By MessageType; the variant's order is the numbers' order.
-constexpr std::array<std::string_view, std::variant_size_v<Message> + 1> kNames = {"",
-                                                                                   "Hello",
-                                                                                   "Welcome",
-                                                                                   "Refusal",
-                                                                                   "Get",
-                                                                                   "SampleReply",
-                                                                                   "Put",
-                                                                                   "StoreReply",
-                                                                                   "LeaseUpdate",
-                                                                                   "StreamAttach",
-                                                                                   "StreamProgress",
-                                                                                   "Lookup",
-                                                                                   "LookupReply",
-                                                                                   "Holding",
-                                                                                   "Announce",
-                                                                                   "Push",
-                                                                                   "StreamOrder",
-                                                                                   "StreamTrace",
-                                                                                   "StreamPassEnd",
-                                                                                   "StoreHealth",
-                                                                                   "Savings",
-                                                                                   "StoreDemand",
-                                                                                   "StoreShare"};
+// By number, from 1 on.
+constexpr auto kMessages = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+  return std::array{std::variant_alternative_t<kIndex, Message>::kAbout...};
+}(std::make_index_sequence<std::variant_size_v<Message>>());
 
-template <MessageType type, typename M>
-constexpr bool kNumberIs =
-    std::is_same_v<std::variant_alternative_t<static_cast<std::size_t>(type) - 1, Message>, M>;
-static_assert(kNumberIs<MessageType::kHello, Hello> && kNumberIs<MessageType::kWelcome, Welcome> &&
-              kNumberIs<MessageType::kRefusal, Refusal> && kNumberIs<MessageType::kGet, Get> &&
-              kNumberIs<MessageType::kSampleReply, SampleReply> &&
-              kNumberIs<MessageType::kPut, Put> &&
-              kNumberIs<MessageType::kStoreReply, StoreReply> &&
-              kNumberIs<MessageType::kLeaseUpdate, LeaseUpdate> &&
-              kNumberIs<MessageType::kStreamAttach, StreamAttach> &&
-              kNumberIs<MessageType::kStreamProgress, StreamProgress> &&
-              kNumberIs<MessageType::kLookup, Lookup> &&
-              kNumberIs<MessageType::kLookupReply, LookupReply> &&
-              kNumberIs<MessageType::kHolding, Holding> &&
-              kNumberIs<MessageType::kAnnounce, Announce> && kNumberIs<MessageType::kPush, Push> &&
-              kNumberIs<MessageType::kStreamOrder, StreamOrder> &&
-              kNumberIs<MessageType::kStreamTrace, StreamTrace> &&
-              kNumberIs<MessageType::kStreamPassEnd, StreamPassEnd> &&
-              kNumberIs<MessageType::kStoreHealth, StoreHealth> &&
-              kNumberIs<MessageType::kSavings, Savings> &&
-              kNumberIs<MessageType::kStoreDemand, StoreDemand> &&
-              kNumberIs<MessageType::kStoreShare, StoreShare>);
+constexpr bool AreInOrder() {
+  for (std::size_t i = 0; i < kMessages.size(); ++i) {
+    if (kMessages[i].number != i + 1) return false;
+  }
+  return true;
+}
+static_assert(AreInOrder(), "the order of Message is that of the numbers, without a gap");
 
 template <typename T>
 T Load(ByteSpan bytes, std::size_t at) {
@@ -69,24 +36,20 @@ MessageType TypeOf(const Message& message) {
   return static_cast<MessageType>(message.index() + 1);
 }
 
+const About& AboutOf(MessageType type) {
+  return kMessages.at(static_cast<std::size_t>(type) - 1);
+}
+
 std::uint16_t VersionOf(const Message& message) {
-  const MessageType type = TypeOf(message);
   const auto* health = std::get_if<StoreHealth>(&message);
   if (health != nullptr && health->state == StoreState::kChanged) return 5;
-  if (type >= MessageType::kStoreDemand) return 6;
-  if (type >= MessageType::kSavings) return 4;
-  if (type >= MessageType::kStreamTrace) return 3;
-  return type >= MessageType::kStreamOrder ? 2 : 1;
+  return AboutOf(TypeOf(message)).since;
 }
 
 std::optional<Message> ForOlder(const Message& message, std::uint16_t version) {
   const auto* health = std::get_if<StoreHealth>(&message);
   if (health == nullptr || version < 3) return std::nullopt;
   return StoreHealth{.dataset = health->dataset, .state = StoreState::kAnswers};
-}
-
-std::string_view TypeName(MessageType type) {
-  return kNames.at(static_cast<std::size_t>(type));
 }
 
 Result<FrameHeader> ParseHeader(ByteSpan bytes, const FrameLimits& limits) {
@@ -98,7 +61,7 @@ Result<FrameHeader> ParseHeader(ByteSpan bytes, const FrameLimits& limits) {
                  "frame layout " + std::to_string(version) + " is not known here, only 1");
   }
   const auto number = Load<std::uint8_t>(bytes, 3);
-  if (number == 0 || number >= kNames.size()) {
+  if (number == 0 || number > kMessages.size()) {
     return Error(Code::kInvalidArgument,
                  "message type " + std::to_string(number) + " is not known here");
   }

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -26,42 +25,21 @@ inline constexpr std::size_t kMaxStringBytes = 4096;
 // Of a frame's body before it is known who asks: Hello, Welcome and Refusal, with room to grow.
 inline constexpr std::uint32_t kMaxHelloBodyBytes = 16U << 10U;
 
-// The number of a message on the wire: never used again for another.
-enum class MessageType : std::uint8_t {
-  kHello = 1,
-  kWelcome = 2,
-  kRefusal = 3,
-  kGet = 4,
-  kSampleReply = 5,
-  kPut = 6,
-  kStoreReply = 7,
-  kLeaseUpdate = 8,
-  kStreamAttach = 9,
-  kStreamProgress = 10,
-  kLookup = 11,
-  kLookupReply = 12,
-  kHolding = 13,
-  kAnnounce = 14,
-  kPush = 15,
-  kStreamOrder = 16,
-  kStreamTrace = 17,
-  kStreamPassEnd = 18,
-  kStoreHealth = 19,
-  kSavings = 20,
-  kStoreDemand = 21,
-  kStoreShare = 22,
-};
+// About::number of a message.
+enum class MessageType : std::uint8_t {};
+template <typename M>
+inline constexpr MessageType kTypeOf{M::kAbout.number};
 
 MessageType TypeOf(const Message& message);
+// What the message of that number declares. There must be one.
+const About& AboutOf(MessageType type);
 // The version of the protocol in which it came, with what it says.
 std::uint16_t VersionOf(const Message& message);
 // What a peer is told instead of a message of a later version than its own; nullopt: nothing.
 std::optional<Message> ForOlder(const Message& message, std::uint16_t version);
-// As in docs/formats/wire.md: "Get".
-std::string_view TypeName(MessageType type);
 
 struct FrameHeader {
-  MessageType type = MessageType::kHello;
+  MessageType type = kTypeOf<Hello>;
   std::uint32_t flags = 0;
   std::uint32_t request_id = 0;
   std::uint32_t body_length = 0;

@@ -1,7 +1,6 @@
 #include "wire/session.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 
 #include "wire/frame.h"
@@ -9,31 +8,18 @@
 namespace optcache::wire {
 namespace {
 
-constexpr std::uint32_t Mask(std::initializer_list<MessageType> types) {
-  std::uint32_t mask = 0;
-  for (const MessageType type : types)
-    mask |= 1U << static_cast<unsigned>(type);
-  return mask;
+Ways WayOf(Role from, Role to) {
+  if (from == Role::kSidecar) return kSidecarToNode;
+  return to == Role::kSidecar ? kNodeToSidecar : kNodeToNode;
 }
 
-using enum MessageType;
-constexpr std::uint32_t kSidecarToNode =
-    Mask({kRefusal, kGet, kPut, kLeaseUpdate, kStreamAttach, kStreamProgress, kStreamOrder,
-          kStreamTrace, kStreamPassEnd, kStoreHealth, kSavings, kStoreDemand});
-constexpr std::uint32_t kNodeToSidecar = Mask({kRefusal, kSampleReply, kStoreReply, kStoreShare});
-constexpr std::uint32_t kNodeToNode = Mask({kRefusal, kGet, kSampleReply, kStoreReply, kLeaseUpdate,
-                                            kLookup, kLookupReply, kHolding, kAnnounce, kPush});
-
-bool MaySay(Role from, Role to, MessageType type) {
-  std::uint32_t allowed = kNodeToNode;
-  if (from == Role::kSidecar) allowed = kSidecarToNode;
-  if (to == Role::kSidecar) allowed = kNodeToSidecar;
-  return (allowed & (1U << static_cast<unsigned>(type))) != 0;
+bool IsAllowed(Role from, Role to, const Message& message) {
+  return (AboutOf(TypeOf(message)).ways & WayOf(from, to)) != 0;
 }
 
 std::unexpected<Status> Unexpected(const Message& message, const std::string& wanted) {
   return Error(Code::kInvalidArgument,
-               std::string(TypeName(TypeOf(message))) + " came, but " + wanted);
+               std::string(AboutOf(TypeOf(message)).name) + " came, but " + wanted);
 }
 
 std::string Range(std::uint16_t first, std::uint16_t last) {
@@ -87,7 +73,7 @@ Result<Session::Event> Session::OnWelcome(const Message& message) {
 Result<Session::Event> Session::OnMessage(const Message& message) {
   if (state_ == State::kAwaitHello) return OnHello(message);
   if (state_ == State::kAwaitWelcome) return OnWelcome(message);
-  if (!MaySay(peer_role_, own_role_, TypeOf(message))) {
+  if (!IsAllowed(peer_role_, own_role_, message)) {
     return Unexpected(message, peer_role_ == Role::kSidecar
                                    ? "a sidecar may not send that to a node"
                                    : "a node may not send that here");

@@ -66,8 +66,8 @@ TEST_F(BulkConnectionTest, HelloIsHiddenAndWhatFollowsIsSealed) {
     EXPECT_EQ(AsText(unit.bytes).find("very-secret-token"), std::string_view::npos);
     if (!unit.is_frame()) continue;
     EXPECT_EQ(unit.bytes[4], std::byte{wire::kSealedFlag});
-    EXPECT_TRUE(unit.type() == wire::MessageType::kGet ||
-                unit.type() == wire::MessageType::kSampleReply);
+    EXPECT_TRUE(unit.type() == wire::kTypeOf<wire::Get> ||
+                unit.type() == wire::kTypeOf<wire::SampleReply>);
   }
 }
 

@@ -12,16 +12,16 @@ TEST(Frame, HeaderSaysWhatWasWritten) {
   EXPECT_TRUE(AppendFrame(0x01020304, Push{}, 0x0a0b0c0d, bytes).ok());
   const auto header = ParseHeader(bytes);
   ASSERT_TRUE(header.has_value());
-  EXPECT_EQ(header->type, MessageType::kPush);
+  EXPECT_EQ(header->type, kTypeOf<Push>);
   EXPECT_EQ(header->request_id, 0x01020304U);
   EXPECT_EQ(header->payload_length, 0x0a0b0c0dU);
   EXPECT_EQ(header->body_length, bytes.size() - kHeaderBytes);
 }
 
 TEST(Frame, EveryTypeHasItsName) {
-  EXPECT_EQ(TypeName(TypeOf(Hello{})), "Hello");
-  EXPECT_EQ(TypeName(TypeOf(StreamProgress{})), "StreamProgress");
-  EXPECT_EQ(TypeName(TypeOf(Push{})), "Push");
+  EXPECT_EQ(AboutOf(TypeOf(Hello{})).name, "Hello");
+  EXPECT_EQ(AboutOf(TypeOf(StreamProgress{})).name, "StreamProgress");
+  EXPECT_EQ(AboutOf(TypeOf(Push{})).name, "Push");
 }
 
 }  // namespace
