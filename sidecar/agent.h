@@ -70,7 +70,7 @@ class Agent {
   std::uint16_t s3_port() const { return s3_ == nullptr ? 0 : s3_->port(); }
   void VisitCounters(const CounterVisitor& visitor) const;
   // What was delivered so far.
-  std::vector<DatasetSaved> saved() const { return feeder_.desk().SavedOfAll(); }
+  std::vector<DatasetSaved> saved() const { return feeder_.batches().SavedOfAll(); }
   // Null if it is not measured.
   const HeadspaceMeter* headspace() const { return feeder_.headspace(); }
 

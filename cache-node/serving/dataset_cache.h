@@ -135,7 +135,7 @@ class DatasetCache {
   bool SetMembers(const std::vector<wire::MemberId>& members,
                   const std::vector<wire::MemberId>& others = {});
   // The node is about to end: from now on its budget stays as it is, so that what is read here can
-  // still go on from here, and it gives nothing away unless its keeper is told to.
+  // still go on from here, and it gives nothing away unless its retention manager is told to.
   void OnEnding() { ending_ = true; }
   // `departs`: it has a share no more, and what it holds is about to be given away.
   void SetBudget(Retention retention, ByteCount capacity, ByteCount reserve, ByteCount disk = 0,

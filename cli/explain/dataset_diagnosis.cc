@@ -228,8 +228,9 @@ void DatasetTeller::TellPlacement() {
   }
   if (!Is("Placed", ConditionStatus::kTrue)) return;
   findings_.push_back(Fine("placement", placed.message));
-  std::string memory = fmt::format("{} granted of {} asked for", BytesText("/capacity/granted"),
-                                   BytesText("/capacity/maximum"));
+  std::string memory = fmt::format("{} granted", BytesText("/capacity/granted"));
+  if (NumberAt(status_, "/capacity/maximum"))
+    memory += fmt::format(" of {} asked for", BytesText("/capacity/maximum"));
   if (NumberAt(status_, "/capacity/onDisk").value_or(0) > 0)
     memory += fmt::format(", of it {} on disk", BytesText("/capacity/onDisk"));
   memory += fmt::format("; {} are cached", BytesText("/cachedBytes"));

@@ -7,8 +7,8 @@
 //   3. the others share what is left
 //
 // Each never beyond its maximum, and each step by max-min fairness where there is too little for
-// all that it asks for (water_filling.h). As worth is concave, the second step is best possible if
-// all datasets lie on the same members. Pure: the same claims in any order, the same shares.
+// all that it asks for (water_filling.h). As benefits are concave, the second step is best possible
+// if all datasets lie on the same members. Pure: the same claims in any order, the same shares.
 
 #include <span>
 #include <string>

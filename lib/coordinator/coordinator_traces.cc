@@ -94,7 +94,7 @@ std::vector<StreamState> Coordinator::StillPlanned(const DatasetEntry& dataset) 
 }
 
 // Where the plan that is due decides from. What was read of a pass before its list was here has no
-// verdict yet: this plan gives it one.
+// decision yet: this plan makes one.
 Cut Coordinator::CutOf(const DatasetEntry& dataset, const StreamState& stream) {
   const TrackedStream& tracked = dataset.streams.at(stream.id);
   const auto before = std::ranges::find(dataset.planned_streams, stream.id, &StreamState::id);
@@ -102,10 +102,10 @@ Cut Coordinator::CutOf(const DatasetEntry& dataset, const StreamState& stream) {
       before != dataset.planned_streams.end() && before->generation == stream.generation;
   Cut cut = is_planned ? tracked.Frontier() : tracked.FirstCut();
   if (stream.traces.empty()) return cut;
-  const bool has_verdicts =
+  const bool has_decisions =
       is_planned &&
       std::ranges::find(before->traces, cut.pass, &PassTrace::pass) != before->traces.end();
-  if (is_planned && !has_verdicts && !tracked.IsPlannedIn(cut.pass)) cut.position = 0;
+  if (is_planned && !has_decisions && !tracked.IsPlannedIn(cut.pass)) cut.position = 0;
   return std::max(cut, Cut{.pass = stream.traces.front().pass, .position = 0});
 }
 

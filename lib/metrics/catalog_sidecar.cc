@@ -290,10 +290,8 @@ constexpr auto kSidecarMetrics = std::to_array<Metric>({
      .kind = MetricKind::kGauge,
      .labels = "state",
      .help = "Store reads in the sidecar's own queue: `running` ones have begun, `waiting` ones "
-             "wait for a "
-             "place, `parked` ones take no place: they wait until the store may be asked again, or "
-             "no byte has "
-             "come from the store for 3 s while others wait",
+             "wait for a place, `parked` ones take no place: they wait until the store may be "
+             "asked again, or no byte has come from the store for 3 s while others wait",
      .not_shown = kDetailOfSlowStores},
     {.name = "optcache_store_bandwidth_bytes",
      .kind = MetricKind::kGauge,
@@ -315,8 +313,7 @@ constexpr auto kSidecarMetrics = std::to_array<Metric>({
      .kind = MetricKind::kGauge,
      .labels = "store, state",
      .help = "Requests inside the client of a store: `running` ones are on the wire, `waiting` "
-             "ones are not "
-             "yet. Folders have `waiting` alone",
+             "ones are not yet. Folders have `waiting` alone",
      .not_shown = kDetailOfSlowStores},
     {.name = "optcache_channel_clients",
      .kind = MetricKind::kGauge,

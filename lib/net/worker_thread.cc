@@ -24,7 +24,7 @@ WorkerThread::~WorkerThread() {
 Status WorkerThread::Run(std::function<void()> job, std::function<void()> end) {
   const MutexLock lock(mutex_);
   if (jobs_.size() >= max_waiting_) {
-    return {Code::kResourceExhausted, "busy with other jobs"};
+    return {Code::kResourceExhausted, "busy with other requests"};
   }
   jobs_.push_back({.job = std::move(job), .end = std::move(end)});
   changed_.NotifyOne();

@@ -265,7 +265,7 @@ void ClientService::OnGet(handoff::ClientId client, handoff::RequestId request,
     batch.pass = get.pass;
     if (get.first != handoff::kNoIndex) batch.first = get.first;
   }
-  feeder_->desk().Ask(client, std::move(batch));
+  feeder_->batches().Ask(client, std::move(batch));
 }
 
 void ClientService::GetComputed(handoff::ClientId client, handoff::RequestId request,
@@ -318,8 +318,8 @@ Result<handoff::ComputedCounts> ClientService::OnComputedCounts(
 Result<handoff::ReadCounts> ClientService::OnReadCounts(handoff::ClientId /*client*/,
                                                         const handoff::ReadCountsRequest& request) {
   ASSIGN_OR_RETURN(const ServedDataset* const dataset, Dataset(request.dataset));
-  const Delivered delivered = feeder_->desk().DeliveredOf(*dataset);
-  const StoreCost asked = feeder_->desk().AskedOf(*dataset);
+  const Delivered delivered = feeder_->batches().DeliveredOf(*dataset);
+  const StoreCost asked = feeder_->batches().AskedOf(*dataset);
   const auto part = [&delivered](Source source) {
     const auto at = static_cast<std::size_t>(source);
     return handoff::ReadCounts::Part{.samples = delivered.samples[at],
@@ -341,7 +341,7 @@ Result<handoff::ReadCounts> ClientService::OnReadCounts(handoff::ClientId /*clie
 void ClientService::OnRelease(handoff::ClientId client,
                               const std::vector<handoff::BatchId>& batches) {
   for (const handoff::BatchId batch : batches)
-    feeder_->desk().Release(client, batch);
+    feeder_->batches().Release(client, batch);
 }
 
 void ClientService::OnDetach(handoff::ClientId client, const handoff::DetachRequest& request) {
@@ -358,7 +358,7 @@ std::string ClientService::WhyWaiting(handoff::ClientId client, handoff::Request
   if (computed_ != nullptr && computed_->Waits(client, request)) {
     return "another process computes this sample";
   }
-  return feeder_->desk().WhyWaiting(client, request);
+  return feeder_->batches().WhyWaiting(client, request);
 }
 
 }  // namespace optcache::sidecar

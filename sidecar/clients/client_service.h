@@ -50,8 +50,8 @@ class ClientService final : public ClientPort, public ComputedPort, public hando
               const std::optional<std::vector<std::uint32_t>>& users, const handoff::Arena& arena,
               Feeder& feeder);
   // Before Open: computed samples are kept, in that memory. Else to open any is refused.
-  void KeepComputed(ComputedCache& desk, const handoff::Arena& memory) {
-    computed_ = &desk;
+  void KeepComputed(ComputedCache& cache, const handoff::Arena& memory) {
+    computed_ = &cache;
     computed_memory_ = &memory;
   }
   // Answers that come after it go nowhere.

@@ -12,15 +12,15 @@ Feeder::Feeder(const FeederPorts& ports, Alarms& alarms, const FeederOptions& op
       memory_(ports.arena, options.overflow_bytes, [this] { WorkLater(); }),
       fetcher_(ports.node, ports.store, alarms, options.fetch, [this] { WorkLater(); }),
       readers_(ports.node, ports.orders, alarms, options.readers, [this] { WorkLater(); }),
-      desk_(readers_, memory_, fetcher_, ports.clients, alarms),
+      batches_(readers_, memory_, fetcher_, ports.clients, alarms),
       prefetcher_(readers_, memory_, fetcher_,
-                  [this](HeldSample& sample) { desk_.OnEnded(sample); }),
+                  [this](HeldSample& sample) { batches_.OnEnded(sample); }),
       stores_(ports.node, ports.store, alarms),
       rates_(ports.node, ports.store, alarms),
-      savings_(ports.node, [this] { return desk_.SavedOfAll(); }, alarms) {
+      savings_(ports.node, [this] { return batches_.SavedOfAll(); }, alarms) {
   if (!options.headspace) return;
   headspace_.emplace(*options.headspace, readers_, memory_.arena_capacity());
-  desk_.Measure(*headspace_);
+  batches_.Measure(*headspace_);
 }
 
 void Feeder::WorkLater() {
@@ -31,7 +31,7 @@ void Feeder::WorkLater() {
 // Who is asked for goes before what is staged.
 void Feeder::Work() {
   work_due_ = false;
-  desk_.Admit();
+  batches_.Admit();
   if (!staging_waits_ && prefetcher_.Fill()) {
     staging_waits_ = true;
     alarms_.After(kGoOnIn, [this] {
@@ -44,7 +44,7 @@ void Feeder::Work() {
 }
 
 void Feeder::OnClientGone(ClientId client) {
-  desk_.OnClientGone(client);
+  batches_.OnClientGone(client);
   readers_.OnClientGone(client);
 }
 
@@ -80,7 +80,7 @@ void Feeder::EndAll() {
 }
 
 void Feeder::GiveUp() {
-  desk_.GiveUp();
+  batches_.GiveUp();
   EndAll();
 }
 
@@ -88,7 +88,7 @@ void Feeder::VisitCounters(const CounterVisitor& visitor) const {
   memory_.VisitCounters(visitor);
   fetcher_.VisitCounters(visitor);
   readers_.VisitCounters(visitor);
-  desk_.VisitCounters(visitor);
+  batches_.VisitCounters(visitor);
   if (headspace_) headspace_->VisitCounters(visitor);
 }
 

@@ -50,10 +50,10 @@ class Feeder final : public NodeListener {
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;
 
-  // What training processes want: Attach and Begin of `readers`, Ask and Release of `desk`.
+  // What training processes want: Attach and Begin of `readers`, Ask and Release of `batches`.
   ReaderTable& readers() { return readers_; }
-  BatchService& desk() { return desk_; }
-  const BatchService& desk() const { return desk_; }
+  BatchService& batches() { return batches_; }
+  const BatchService& batches() const { return batches_; }
   SampleMemory& memory() { return memory_; }
   const SampleMemory& memory() const { return memory_; }
   // A training process has gone, and with it all that it held.
@@ -103,7 +103,7 @@ class Feeder final : public NodeListener {
   Fetcher fetcher_;
   ReaderTable readers_;
   std::optional<HeadspaceMeter> headspace_;
-  BatchService desk_;
+  BatchService batches_;
   Prefetcher prefetcher_;
   StoreWatch stores_;
   RateWatch rates_;

@@ -93,20 +93,20 @@ void ObjectReads::Ask(ClientId client) {
     return;
   }
   found->second.tag = tag;
-  feeder_->desk().Ask(client, {.request = client,
-                               .dataset = sample.dataset,
-                               .ids = {sample.id},
-                               .reader = tag.reader,
-                               .pass = tag.pass,
-                               .first = std::nullopt,
-                               .by_process = false});
+  feeder_->batches().Ask(client, {.request = client,
+                                  .dataset = sample.dataset,
+                                  .ids = {sample.id},
+                                  .reader = tag.reader,
+                                  .pass = tag.pass,
+                                  .first = std::nullopt,
+                                  .by_process = false});
 }
 
 void ObjectReads::Reply(ClientId client, std::uint64_t /*request*/, BatchId batch,
                         const std::vector<Served>& samples) {
   // The buffer keeps its room by itself. Later: the core is in the middle of its answers.
   if (batch != 0) {
-    alarms_.At(alarms_.Now(), [this, client, batch] { feeder_->desk().Release(client, batch); });
+    alarms_.At(alarms_.Now(), [this, client, batch] { feeder_->batches().Release(client, batch); });
   }
   const auto found = reads_.find(client);
   if (found == reads_.end()) return;

@@ -167,7 +167,7 @@ def test_a_pass_that_goes_on_is_read_to_its_end(
     assert orders_unknown(cluster) == 0
 
 
-def test_a_generator_that_is_left_early_is_foretold_if_that_is_said(
+def test_a_generator_that_is_left_early_is_predicted_if_that_is_said(
     start_cache: StartCache, open_samples: OpenSamples
 ) -> None:
     cluster = start_cache(share=SHARE)

@@ -16,7 +16,7 @@ EPOCHS = 5
 SURPLUS = 0.08  # of what was predicted,
 SLACK = 0.05  # and of the dataset
 MISSES = 'result="miss",source="store"'
-FORETOLD = f'optcache_plan_predicted_request_bytes_total{{dataset="default/images",{MISSES}}}'
+PREDICTED = f'optcache_plan_predicted_request_bytes_total{{dataset="default/images",{MISSES}}}'
 # Where samples get lost.
 LOSSES = (
     "optcache_disk_errors_total",
@@ -49,7 +49,7 @@ ON_A_QUIET_MACHINE = pytest.mark.long
         pytest.param(2, 0.2, 0.9, marks=ON_A_QUIET_MACHINE),
     ],
 )
-def test_as_much_is_read_as_was_foretold(
+def test_as_much_is_read_as_was_predicted(
     start_cache: Callable[..., Cluster],
     run_job: Callable[..., Records],
     store: Store,
@@ -67,7 +67,7 @@ def test_as_much_is_read_as_was_foretold(
     nodes = cluster.node_metrics()
     print(said(nodes))
     read = store.read_bytes(begin) / dataset.total_bytes
-    predicted = summed(nodes, FORETOLD) / dataset.total_bytes
+    predicted = summed(nodes, PREDICTED) / dataset.total_bytes
     print(f"{read:.3f} times the dataset, {predicted:.3f} predicted")
     assert read <= predicted * (1 + SURPLUS) + SLACK
     for name in LOSSES:

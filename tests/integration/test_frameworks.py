@@ -53,7 +53,7 @@ def start(framework: str, rank: int, port: int, cache: Cluster, folder: Path) ->
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_trainer_reads_what_was_foretold(
+def test_a_trainer_reads_what_was_predicted(
     start_cache: Callable[..., Cluster], dataset: Dataset, tmp_path: Path, framework: str
 ) -> None:
     if importlib.util.find_spec(framework) is None:

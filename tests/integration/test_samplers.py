@@ -97,7 +97,7 @@ def newest_plan(cluster: Cluster, since: int) -> int:
     return max(map(int, plans), default=-1)
 
 
-def foretold_reads(
+def predicted_reads(
     cluster: Cluster, programs: Path, reads: list[int], sizes: list[int], capacity: int, to: Path
 ) -> dict[str, int]:
     """How often each policy would read the store, that knows all of `reads`."""
@@ -142,7 +142,7 @@ def test_weights_are_planned_as_well_as_their_future_is_known(
     store_reads = sum(it["optcache_store_reads_total"] for it in cluster.sidecar_metrics())
     capacity = int(dataset.total_bytes * share / machines) * machines
     sizes = dataset.sizes
-    predicted = foretold_reads(cluster, programs, reads, sizes, capacity, tmp_path / "reads")
+    predicted = predicted_reads(cluster, programs, reads, sizes, capacity, tmp_path / "reads")
     print(f"{machines} machines: {len(reads)} reads, {store_reads:.0f} of the store; {predicted}")
     assert store_reads <= predicted["min"] * 1.05
     assert machines > 1 or store_reads >= predicted["min"] * 0.99

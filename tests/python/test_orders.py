@@ -215,7 +215,7 @@ def test_a_sampler_that_is_changed_is_drawn_anew(data: optcache.Dataset, server:
         assert [t["crc"] for t in server.of("trace") if t["pass"] == 3 + number][-1] == crc(order)
 
 
-def test_an_iteration_that_is_left_is_foretold_all_the_same(
+def test_an_iteration_that_is_left_is_predicted_all_the_same(
     data: optcache.Dataset, server: Server
 ) -> None:
     loader, source = weighted(data)

@@ -225,7 +225,7 @@ def test_tells_a_seeded_random_loaders_passes(
     assert [p["crc"] for p in passes] == [crc(order) for order in orders]
 
 
-def test_says_when_a_generator_is_not_what_was_foretold(
+def test_says_when_a_generator_is_not_what_was_predicted(
     train: ImageFolder, server: Server
 ) -> None:
     loader = attach(

@@ -137,7 +137,7 @@ def test_a_claim_is_read_while_the_sidecar_is_frozen(
     check_samples(owner, "train", pods=1, epochs=LASTING_EPOCHS)
 
 
-def test_a_claim_of_a_guest_is_named_by_its_pods(
+def test_a_claim_of_a_borrower_is_named_by_its_pods(
     installed: Release, cluster: Cluster, owner: Workspace, borrower: Workspace, volume: Path
 ) -> None:
     """Without that a pod is refused, and told what to write."""

@@ -159,7 +159,7 @@ TEST_F(AuthorizerTest, WhoMayReadADatasetTellsWhatItWantsOfItsStore) {
       << "it says so each second, reading or not";
 }
 
-TEST_F(AuthorizerTest, AGuestTellsNothingOfTheStore) {
+TEST_F(AuthorizerTest, ABorrowerTellsNothingOfTheStore) {
   Enter(1, a_, "speech");
   EXPECT_EQ(door_.AuthorizeMessage(1, wire::StoreHealth{.dataset = 1}).code(),
             Code::kPermissionDenied);

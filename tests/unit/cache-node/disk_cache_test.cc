@@ -160,7 +160,7 @@ TEST_F(DiskCacheTest, WhatIsUsedSoonestStaysInMemory) {
   }
 }
 
-TEST_F(DiskCacheTest, AStagerIsToldToReadTheStoreOnceMemoryHasRoom) {
+TEST_F(DiskCacheTest, APrefetcherIsToldToReadTheStoreOnceMemoryHasRoom) {
   std::map<SampleId, wire::LeaseId> leases;
   const auto ask = [&](SampleId id, GetMode mode = GetMode::kStage) {
     Keep(0, id);
@@ -181,7 +181,7 @@ TEST_F(DiskCacheTest, AStagerIsToldToReadTheStoreOnceMemoryHasRoom) {
   EXPECT_TRUE(cluster.Put(0, kDiskStream, {0, 13, 13}));
 }
 
-TEST_F(DiskCacheTest, AStagerDoesNotWaitLongForADisk) {
+TEST_F(DiskCacheTest, APrefetcherDoesNotWaitLongForADisk) {
   for (SampleId id = 0; id < 20; ++id)
     Keep(0, id);
   for (SampleId id = 0; id < 13; ++id) {

@@ -61,7 +61,7 @@ class NodeVisitorsTest : public testing::Test {
   NodeVisitors visitors_{loop_, SystemClock(), door_, refusal_counters_, streams_};
 };
 
-TEST_F(NodeVisitorsTest, AdmitsWhatTheDoorkeeperLetsThemSay) {
+TEST_F(NodeVisitorsTest, AdmitsWhatTheAuthorizerLetsThemSay) {
   for (const ClientId client : {ClientId{1}, ClientId{2}, ClientId{3}}) {
     wire::Message get = wire::Get{.dataset = 1};
     wire::Message put = wire::Put{.dataset = 1};
@@ -129,13 +129,13 @@ TEST_F(NodeVisitorsTest, TheOwnerAndNodesAreBelieved) {
   }
 }
 
-TEST_F(NodeVisitorsTest, AGuestIsToProveWhatItPutsWhereThatCanBeProven) {
+TEST_F(NodeVisitorsTest, ABorrowerIsToProveWhatItPutsWhereThatCanBeProven) {
   const PutTerms terms = visitors_.TermsOf(2, "vision/birds", true);
   EXPECT_EQ(terms.borrower, kNoBorrower);
   EXPECT_TRUE(terms.to_prove);
 }
 
-TEST_F(NodeVisitorsTest, WithoutDigestsAGuestPutsForItself) {
+TEST_F(NodeVisitorsTest, WithoutDigestsABorrowerPutsForItself) {
   const PutTerms terms = visitors_.TermsOf(2, "vision/birds", false);
   EXPECT_FALSE(terms.to_prove);
   ASSERT_NE(terms.borrower, kNoBorrower);
@@ -143,7 +143,7 @@ TEST_F(NodeVisitorsTest, WithoutDigestsAGuestPutsForItself) {
   EXPECT_NE(visitors_.TermsOf(3, "vision/birds", false).borrower, terms.borrower);
 }
 
-TEST_F(NodeVisitorsTest, PodsOfOneNamespaceAreOneGuest) {
+TEST_F(NodeVisitorsTest, PodsOfOneNamespaceAreOneBorrower) {
   FakeConnection second(wire::Role::kSidecar, "10.0.0.4:1");
   Enter(4, second, "speech");
   EXPECT_EQ(visitors_.TermsOf(4, "vision/birds", false).borrower,
@@ -151,7 +151,7 @@ TEST_F(NodeVisitorsTest, PodsOfOneNamespaceAreOneGuest) {
 }
 
 // "vision-x" and "vis" are not "vision".
-TEST_F(NodeVisitorsTest, ANamespaceWithALikeNameIsAGuest) {
+TEST_F(NodeVisitorsTest, ANamespaceWithALikeNameIsABorrower) {
   FakeConnection longer(wire::Role::kSidecar, "10.0.0.4:1");
   FakeConnection shorter(wire::Role::kSidecar, "10.0.0.5:1");
   Enter(4, longer, "vision-x");
@@ -160,7 +160,7 @@ TEST_F(NodeVisitorsTest, ANamespaceWithALikeNameIsAGuest) {
   EXPECT_NE(visitors_.TermsOf(5, "vision/birds", false).borrower, kNoBorrower);
 }
 
-TEST_F(NodeVisitorsTest, KnowsTheGuestsWhoseAccessWasTakenBack) {
+TEST_F(NodeVisitorsTest, KnowsTheBorrowersWhoseAccessWasTakenBack) {
   const BorrowerId speech = visitors_.TermsOf(2, "vision/birds", false).borrower;
   EXPECT_TRUE(visitors_.Uninvited(state_.datasets[0]).empty());
   state_.datasets[0].namespaces = {"vision"};

@@ -111,7 +111,7 @@ plan::NodeShare ShareByHand(const Planned& planned, NodeIndex node, Position fro
   return share;
 }
 
-TEST(PlannedShares, AVersionThatBeginsInAPassLeavesWhatWasForetoldOfTheReadsBefore) {
+TEST(PlannedShares, AVersionThatBeginsInAPassLeavesWhatWasPredictedOfTheReadsBefore) {
   Random random(11);
   std::vector<std::uint32_t> bytes(kLength);
   for (auto& size : bytes)

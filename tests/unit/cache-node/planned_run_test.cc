@@ -133,7 +133,7 @@ Outcome Train(const Run& run) {
   return outcome;
 }
 
-TEST(PlannedRun, EqualSizesReadExactlyWhatThePlanForetells) {
+TEST(PlannedRun, EqualSizesReadExactlyWhatThePlanPredicts) {
   for (const std::size_t nodes : {1U, 2U, 4U}) {
     const Outcome outcome =
         Train({.nodes = nodes, .sizes = std::vector<std::uint32_t>(2000, 1000)});
@@ -143,7 +143,7 @@ TEST(PlannedRun, EqualSizesReadExactlyWhatThePlanForetells) {
   }
 }
 
-TEST(PlannedRun, NodesThatNobodyReadsThroughAreUsedAsForetold) {
+TEST(PlannedRun, NodesThatNobodyReadsThroughAreUsedAsPredicted) {
   for (const std::size_t readers : {1U, 2U}) {
     const Outcome outcome =
         Train({.readers = readers, .sizes = std::vector<std::uint32_t>(2000, 1000)});
@@ -154,7 +154,7 @@ TEST(PlannedRun, NodesThatNobodyReadsThroughAreUsedAsForetold) {
   }
 }
 
-TEST(PlannedRun, HeavyTailedSizesReadExactlyWhatThePlanForetells) {
+TEST(PlannedRun, HeavyTailedSizesReadExactlyWhatThePlanPredicts) {
   const Outcome outcome = Train({.sizes = HeavyTailedSizes(3000)});
   EXPECT_EQ(outcome.store_reads + outcome.spare, outcome.planned_reads);
   EXPECT_LE(outcome.store_bytes, outcome.planned_bytes);
@@ -163,7 +163,7 @@ TEST(PlannedRun, HeavyTailedSizesReadExactlyWhatThePlanForetells) {
 }
 
 // Where some samples are left out for a pass, what is kept may wait for the one after the next.
-TEST(PlannedRun, WeightedDrawsAreReadAsForetold) {
+TEST(PlannedRun, WeightedDrawsAreReadAsPredicted) {
   for (const std::size_t nodes : {1U, 2U, 4U}) {
     for (const double share : {0.3, 0.6}) {
       const Outcome outcome = Train({.nodes = nodes,
@@ -180,7 +180,7 @@ TEST(PlannedRun, WeightedDrawsAreReadAsForetold) {
   }
 }
 
-TEST(PlannedRun, APaddedOrderIsReadAsForetold) {
+TEST(PlannedRun, APaddedOrderIsReadAsPredicted) {
   const Outcome outcome = Train({.sizes = std::vector<std::uint32_t>(1999, 1000)});
   EXPECT_EQ(outcome.store_reads + outcome.spare, outcome.planned_reads);
 }

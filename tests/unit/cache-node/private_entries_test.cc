@@ -27,7 +27,7 @@ const PrivateEntries& CopiesOf(LoopbackCluster& cluster, std::size_t node = 0) {
 
 // --- Who sees them ------------------------------------------------------------------------------
 
-TEST(PrivateEntries, AreHitsForTheirGuest) {
+TEST(PrivateEntries, AreHitsForTheirBorrower) {
   LoopbackCluster cluster(Samples(1, 10));
   cluster.Be(kSpeech);
   EXPECT_TRUE(cluster.Read(0, kBorrowerStream, {0, 3, 7}));
@@ -54,7 +54,7 @@ TEST(PrivateEntries, NeverReachAnotherNamespaceOnAnyNode) {
   EXPECT_EQ(CopiesOf(cluster).samples(), 10U);
 }
 
-TEST(PrivateEntries, TwoGuestsHaveEachTheirOwn) {
+TEST(PrivateEntries, TwoBorrowersHaveEachTheirOwn) {
   LoopbackCluster cluster(Samples(1, 10));
   for (const BorrowerId borrower : {kSpeech, kSound}) {
     cluster.Be(borrower);
@@ -276,7 +276,7 @@ TEST(PrivateEntries, GiveWayToWhatIsForAllAndNeverTakeItsPlace) {
   }
 }
 
-TEST(PrivateEntries, AGuestThatComesLaterGetsAsMuch) {
+TEST(PrivateEntries, ABorrowerThatComesLaterGetsAsMuch) {
   LoopbackCluster cluster(Samples(1, 100, Retention::kPin));
   cluster.Be(kSpeech);
   for (SampleId id = 0; id < 50; ++id)
@@ -292,7 +292,7 @@ TEST(PrivateEntries, AGuestThatComesLaterGetsAsMuch) {
   EXPECT_EQ(CopiesOf(cluster).bytes(), 1000U);
 }
 
-TEST(PrivateEntries, UnderLruAGuestKeepsItsLatest) {
+TEST(PrivateEntries, UnderLruABorrowerKeepsItsLatest) {
   LoopbackCluster cluster(Samples(1, 100, Retention::kLru));
   cluster.Be(kSpeech);
   for (SampleId id = 0; id < 12; ++id)

@@ -255,7 +255,7 @@ class RolloutRun {
 
 constexpr double kAtTheBound = 0.7 * kRunSamples;  // store reads of a pass, at the bound
 
-TEST(RolloutRun, FromPinToAPlanNodeByNodeAndWhatWasForetoldComesTrue) {
+TEST(RolloutRun, FromPinToAPlanNodeByNodeAndWhatWasPredictedComesTrue) {
   RolloutRun run(kPinRevision);
   run.ReadPass();
   run.ReadPass();

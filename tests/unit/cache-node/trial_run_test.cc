@@ -102,7 +102,7 @@ Forecast Agreed(const DatasetState& state, Retention retention, const PlanTask::
   return reports[0].all;
 }
 
-TEST(TrialRun, OptimalIsWhatThePlannerForetellsOfAWholePass) {
+TEST(TrialRun, OptimalIsWhatThePlannerPredictsOfAWholePass) {
   const Forecast all = Agreed(State({Stream(9, 1000)}), Retention::kOptimal);
   EXPECT_EQ(all.reads, kTrialSamples);
   EXPECT_EQ(all.read_bytes, kTrialSamples);

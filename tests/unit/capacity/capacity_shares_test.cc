@@ -54,7 +54,7 @@ TEST(SplitByMarginalBenefit, WhatIsWorthTheSameIsShared) {
   EXPECT_EQ(Totals({100}, {Read("a", 80, 1), Read("b", 80, 1.2)}), (Bytes{20, 80}));
 }
 
-TEST(SplitByMarginalBenefit, FloorsComeBeforeAnything) {
+TEST(SplitByMarginalBenefit, GuaranteesComeBeforeAnything) {
   CapacityClaim slow = Read("slow", 80, 1);
   slow.guaranteed = 40;
   CapacityClaim idle = Idle("idle", 50);
@@ -62,7 +62,7 @@ TEST(SplitByMarginalBenefit, FloorsComeBeforeAnything) {
   EXPECT_EQ(Totals({100}, {slow, Read("fast", 80, 10), idle}), (Bytes{40, 50, 10}));
 }
 
-TEST(SplitByMarginalBenefit, FloorsThatDoNotFitAreSharedFairly) {
+TEST(SplitByMarginalBenefit, GuaranteesThatDoNotFitAreSharedFairly) {
   Claims claims = {Read("a", 100, 10), Read("b", 100, 1), Idle("c", 100)};
   claims[0].guaranteed = 90;
   claims[1].guaranteed = 90;
@@ -70,7 +70,7 @@ TEST(SplitByMarginalBenefit, FloorsThatDoNotFitAreSharedFairly) {
   EXPECT_EQ(Totals({100}, claims), (Bytes{40, 40, 20}));
 }
 
-TEST(SplitByMarginalBenefit, AFloorIsAtMostTheCeiling) {
+TEST(SplitByMarginalBenefit, AGuaranteeIsAtMostTheMaximum) {
   CapacityClaim claim = Idle("a", 30);
   claim.guaranteed = 90;
   EXPECT_EQ(Totals({100}, {claim}), Bytes{30});
@@ -111,7 +111,7 @@ TEST(SplitByMarginalBenefit, SaysWhy) {
             "0 B of 10.0 MiB: no job reads it; the next byte is worth more to team/fast");
 }
 
-TEST(SplitByMarginalBenefit, SaysWhyOfFloorsAndEquals) {
+TEST(SplitByMarginalBenefit, SaysWhyOfGuaranteesAndEquals) {
   Claims claims = {Read("a", 100, 1), Read("b", 100, 1)};
   claims[1].measured = false;
   EXPECT_EQ(Why({100}, claims, 0), "50 B of 100 B: saves 50 B/s; shared with b");
@@ -126,7 +126,7 @@ TEST(SplitByMarginalBenefit, SaysWhyOfFloorsAndEquals) {
             "0 B of 100 B: saves 0 B/s; t");
 }
 
-TEST(SplitByMarginalBenefit, SaysThatAFloorGoesFirst) {
+TEST(SplitByMarginalBenefit, SaysThatAGuaranteeGoesFirst) {
   Claims claims = {Read("fast", 100, 10), Idle("idle", 100)};
   claims[1].guaranteed = 60;
   EXPECT_EQ(Why({100}, claims, 0),
@@ -220,7 +220,7 @@ TEST(SplitByMarginalBenefit, IsAtLeastHalfOfTheBestOnSeveralMembers) {
   }
 }
 
-TEST(SplitByMarginalBenefit, KeepsToOffersFloorsAndCeilingsInAnyOrder) {
+TEST(SplitByMarginalBenefit, KeepsToOffersGuaranteesAndMaximumsInAnyOrder) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);

@@ -64,7 +64,7 @@ TEST(MemorySplit, FollowsRatesOnlyNowAndThen) {
   EXPECT_EQ((*specs)[0].capacity, 100U);
 }
 
-TEST(MemorySplit, FloorsAreKept) {
+TEST(MemorySplit, GuaranteesAreKept) {
   MemorySplit split({{.spec = Wanting("a", 100).spec, .guaranteed = 50}, Wanting("b", 100)});
   const auto specs = split.Update(Read(120, 1, 10), kBegin);
   ASSERT_TRUE(specs);

@@ -118,7 +118,7 @@ TEST_F(TracesTest, EachListThatComesAsksForAPlanAndNoneThatEndsDoes) {
   EXPECT_EQ(scenario_.stream().cut, (Cut{1, 1})) << "the pass had verdicts";
 }
 
-TEST_F(TracesTest, WhatWasReadBeforeTheListCameGetsItsVerdictsLater) {
+TEST_F(TracesTest, WhatWasReadBeforeTheListCameGetsItsDecisionsLater) {
   NameAll(0);
   Plan();
   Begin(1);
@@ -217,7 +217,7 @@ TEST_F(TracesTest, AnEndedStreamLeavesNoLists) {
   EXPECT_EQ(scenario_.coordinator().TraceBytes(digest), nullptr);
 }
 
-TEST_F(TracesTest, AnEndedStreamThatReadSomethingElseWasNotForetold) {
+TEST_F(TracesTest, AnEndedStreamThatReadSomethingElseWasNotPredicted) {
   NameAll(0);
   Begin(0);
   Plan();

@@ -22,7 +22,7 @@ TEST(FirstRevision, IsCurrentAtOnce) {
   EXPECT_EQ(story.Phase(), "Complete");
 }
 
-TEST(FirstRevision, IsForetoldOnceForTheJobsThatRead) {
+TEST(FirstRevision, IsPredictedOnceForTheJobsThatRead) {
   RolloutStory story;
   story.inputs.is_tried = true;
   const auto trials = [&] { return OrdersOf(story.state, story.inputs).trials; };
@@ -65,7 +65,7 @@ TEST(FirstRevision, IsForetoldOnceForTheJobsThatRead) {
 }
 
 // Else memory that moves faster than nodes derive would have them derive for ever.
-TEST(FirstRevision, IsNotForetoldAgainBeforeNodesHaveAnswered) {
+TEST(FirstRevision, IsNotPredictedAgainBeforeNodesHaveAnswered) {
   RolloutStory story;
   story.inputs.is_tried = true;
   story.inputs.memory = 6400;
@@ -111,7 +111,7 @@ TEST(FirstRevision, IsNotTriedWherePlansForetellIt) {
 }
 
 // Nodes that cannot, and jobs in an order that nobody knows: nothing is predicted, nor asked again.
-TEST(FirstRevision, WhatCannotBeForetoldIsTriedOnce) {
+TEST(FirstRevision, WhatCannotBePredictedIsTriedOnce) {
   RolloutStory story;
   story.inputs.is_tried = true;
   story.Place({"a"});

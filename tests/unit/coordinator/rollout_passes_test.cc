@@ -59,7 +59,7 @@ TEST_F(Rollout, ObservesWholePassesThatBeginLater) {
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
 }
 
-TEST_F(Rollout, WhatIsInForceIsForetoldOnceMoreFromWhatLiesThereNow) {
+TEST_F(Rollout, WhatIsInForceIsPredictedOnceMoreFromWhatLiesThereNow) {
   story_.inputs.is_tried = true;
   story_.Read(1, 4);
   story_.EndPass();
@@ -99,7 +99,7 @@ TEST_F(Rollout, BelowPredictedGoesBackAndStops) {
   EXPECT_EQ(story_.Node("a").revision, "old");
 }
 
-TEST_F(Rollout, WhatThePlanInForceForetoldCountsMoreThanTheForecast) {
+TEST_F(Rollout, WhatThePlanInForcePredictedCountsMoreThanTheForecast) {
   story_.Read(1, 4);
   story_.costs["new"] = 460;
   story_.Run();

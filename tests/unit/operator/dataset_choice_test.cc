@@ -17,7 +17,7 @@ using kube::Json;
 using testing::HasSubstr;
 using testing::Not;
 
-class GuestTest : public kube::ApiFixture {
+class BorrowerTest : public kube::ApiFixture {
  protected:
   // Of namespace `thief`, for pods of namespace `victim`.
   void Put(const char* source, const Json& entries) {
@@ -48,7 +48,7 @@ class GuestTest : public kube::ApiFixture {
   Json pod;
 };
 
-TEST_F(GuestTest, NoDatasetMakesItsReadersMountASecret) {
+TEST_F(BorrowerTest, NoDatasetMakesItsReadersMountASecret) {
   Put(R"({"http": {"baseURL": "https://thief.example.com/"}})",
       {{{"namespace", "victim"}, {"secretRef", {{"name", "default-token"}}}}});
   const webhook::Injection injection = Decide();
@@ -56,7 +56,7 @@ TEST_F(GuestTest, NoDatasetMakesItsReadersMountASecret) {
   EXPECT_THAT(Stored(injection), Not(HasSubstr("default-token")));
 }
 
-TEST_F(GuestTest, NoDatasetGetsATokenOfItsReaders) {
+TEST_F(BorrowerTest, NoDatasetGetsATokenOfItsReaders) {
   Put(R"({"s3": {"bucket": "bait", "endpoint": "https://thief.example.com",
                  "roleARN": "arn:aws:iam::1:role/r", "stsEndpoint": "https://thief.example.com"}})",
       {{{"namespace", "victim"}}});
@@ -66,7 +66,7 @@ TEST_F(GuestTest, NoDatasetGetsATokenOfItsReaders) {
     EXPECT_THAT(Stored(injection), Not(HasSubstr(trace)));
 }
 
-TEST_F(GuestTest, NoDatasetMakesItsReadersMountAClaim) {
+TEST_F(BorrowerTest, NoDatasetMakesItsReadersMountAClaim) {
   Put(R"({"pvc": {"claimName": "bait"}})",
       {{{"namespace", "victim"}, {"claimName", "checkpoints"}}});
   const webhook::Injection injection = Decide();

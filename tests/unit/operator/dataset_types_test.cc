@@ -142,7 +142,7 @@ TEST(ParseDatasetSpec, SaysWhatIsWrongWithABucket) {
             "spec.source.s3.stsEndpoint: for roleARN alone, which is missing");
 }
 
-TEST(ParseDatasetSpec, AFloorIsAtMostTheCapacity) {
+TEST(ParseDatasetSpec, AGuaranteeIsAtMostTheCapacity) {
   const std::string source = R"("source": {"http": {"baseURL": "http://s/"}})";
   const std::string fault = "spec.cache.minCapacity: is above capacity: at most that";
   EXPECT_EQ(FaultOf("{" + source + R"(, "cache": {"capacity": "1Gi", "minCapacity": "2Gi"}})"),

@@ -169,7 +169,7 @@ TEST_F(OperatorRollout, JobsAreShownByTheLabelsOfTheirSidecars) {
 }
 
 // What no plan predicts is tried, once.
-TEST_F(OperatorRollout, AFirstRevisionThatIsNotPlannedIsForetoldToo) {
+TEST_F(OperatorRollout, AFirstRevisionThatIsNotPlannedIsPredictedToo) {
   Json plan = kube::MakeObject(api::kCachePlans, kDataset);
   plan["metadata"]["generation"] = 1;
   plan["spec"] = {{"dataset", "imagenet"}, {"retention", "Pin"}};

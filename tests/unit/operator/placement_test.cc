@@ -363,7 +363,7 @@ TEST(PlaceOnDisk, DisksAreDividedByWhatIsAskedOfThem) {
 }
 
 // What is kept whatever happens may lie on disk, too.
-TEST(PlaceOnDisk, AFloorThatDisksHoldTakesNoMemoryFromOthers) {
+TEST(PlaceOnDisk, AGuaranteeThatDisksHoldTakesNoMemoryFromOthers) {
   const std::vector<Machine> machines = {WithDisk("a", 1000, 10'000)};
   Demand disk = OnDisk(800);
   disk.dataset = "vision/disk";

@@ -313,12 +313,12 @@ struct World {
   }
   void Ask(ClientId client, std::uint64_t request, std::vector<SampleId> ids, ReaderId reader = 0,
            PassNumber pass = 0, std::optional<std::uint64_t> first = std::nullopt) {
-    feeder->desk().Ask(client, {.request = request,
-                                .dataset = &dataset,
-                                .ids = std::move(ids),
-                                .reader = reader,
-                                .pass = pass,
-                                .first = first});
+    feeder->batches().Ask(client, {.request = request,
+                                   .dataset = &dataset,
+                                   .ids = std::move(ids),
+                                   .reader = reader,
+                                   .pass = pass,
+                                   .first = first});
   }
   void Lose() {
     node.up = false;

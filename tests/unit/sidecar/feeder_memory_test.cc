@@ -26,10 +26,10 @@ TEST_F(FeederTest, RequestsQueueForTheOverflowAndEachIsAnswered) {
   world_.Ask(3, 12, {31, 32});
   world_.Run();
   EXPECT_EQ(Counter("optcache_overflow_bytes", "asked"), 2000);
-  EXPECT_NE(world_.feeder->desk().WhyWaiting(3, 12).find("2 of them wait for memory"),
+  EXPECT_NE(world_.feeder->batches().WhyWaiting(3, 12).find("2 of them wait for memory"),
             std::string::npos);
   world_.store.waits = {"the store of a, for 31 s by 2 requests: refused"};
-  EXPECT_NE(world_.feeder->desk().WhyWaiting(3, 12).find(
+  EXPECT_NE(world_.feeder->batches().WhyWaiting(3, 12).find(
                 "; waiting for the store of a, for 31 s by 2 requests: refused"),
             std::string::npos);
   world_.RunStore();
@@ -47,11 +47,11 @@ TEST(Feeder, WhatNeitherArenaNorOverflowCouldHoldIsRefusedBeforeItIsRead) {
   for (const char* const part :
        {"300 MiB", "1000 B", "256 MiB", "--arena or --overflow of at least 600 MiB"})
     EXPECT_NE(why.message().find(part), std::string::npos) << why.message();
-  world.feeder->desk().Ask(2, {.request = 12,
-                               .dataset = &world.dataset,
-                               .ids = {2},
-                               .first = std::nullopt,
-                               .copy_max = 100_MiB});
+  world.feeder->batches().Ask(2, {.request = 12,
+                                  .dataset = &world.dataset,
+                                  .ids = {2},
+                                  .first = std::nullopt,
+                                  .copy_max = 100_MiB});
   ASSERT_EQ(world.clients.refused.size(), 2U) << "an answer by copy carries less";
   EXPECT_EQ(world.clients.refused.back().second.message().find("--overflow"), std::string::npos);
   world.Run();
@@ -72,7 +72,7 @@ TEST(Feeder, WhatHasNoRoomInAFullArenaIsCopiedWithinTheOverflowOrRefused) {
   EXPECT_NE(world.clients.refused.front().second.message().find("--overflow 16.0 MiB"),
             std::string::npos);
   EXPECT_EQ(world.feeder->memory().overflow_in_use(), 60_MiB) << "the next is not held up";
-  EXPECT_EQ(world.feeder->desk().waiting(), 2U);
+  EXPECT_EQ(world.feeder->batches().waiting(), 2U);
 }
 
 TEST_F(FeederTest, LargeSamplesAreStagedOutsideTheArena) {
@@ -101,7 +101,7 @@ TEST_F(FeederTest, RefusesMoreBytesAtOnceUnlessTheyAreOneSample) {
   world.Ask(2, 12, {0, 3});
   world.Ask(2, 13, {1});
   EXPECT_EQ(world.clients.refused.size(), 1U);
-  EXPECT_EQ(world.feeder->desk().waiting(), 2U);
+  EXPECT_EQ(world.feeder->batches().waiting(), 2U);
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ class Chaos {
   void AskOrRelease(Worker& worker) {
     if (!worker.held.empty() && (worker.held.size() > 3 || Chance(2))) {
       CheckStillThere(worker.held.front());
-      world_->feeder->desk().Release(worker.client, worker.held.front().batch);
+      world_->feeder->batches().Release(worker.client, worker.held.front().batch);
       worker.held.pop_front();
       return;
     }
@@ -294,7 +294,7 @@ class Chaos {
       for (Worker& worker : workers_) {
         for (const auto& held : worker.held) {
           CheckStillThere(held);
-          world_->feeder->desk().Release(worker.client, held.batch);
+          world_->feeder->batches().Release(worker.client, held.batch);
         }
         worker.held.clear();
       }

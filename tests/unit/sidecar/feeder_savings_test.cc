@@ -26,7 +26,7 @@ TEST_F(FeederTest, TellsWhatTheyWaitForAndWhatTheyDo) {
   world_.clock.Advance(milliseconds(250));
   world_.RunStore();
   world_.clock.Advance(milliseconds(750));
-  world_.feeder->desk().Release(2, Answer(0).batch);
+  world_.feeder->batches().Release(2, Answer(0).batch);
   world_.clock.Advance(milliseconds(500));
   const auto time_of = [&](const std::string& process, const std::string& state) {
     double found = -1;
@@ -65,7 +65,7 @@ TEST_F(FeederTest, WhatIsReadLateForWantOfRoomWaitsForTheArena) {
   ask(11, 0);
   world_.RunStore();
   EXPECT_DOUBLE_EQ(waited_for("store"), 0.1) << "it was read as early as could be";
-  world_.feeder->desk().Release(2, Answer(0).batch);
+  world_.feeder->batches().Release(2, Answer(0).batch);
   ask(12, 5);
   EXPECT_DOUBLE_EQ(waited_for("store"), 0.1) << "these were here";
   ASSERT_EQ(world_.store.pending.size(), 5U);
@@ -73,8 +73,8 @@ TEST_F(FeederTest, WhatIsReadLateForWantOfRoomWaitsForTheArena) {
   world_.RunStore();
   EXPECT_DOUBLE_EQ(waited_for("arena"), 0.1);
 
-  world_.feeder->desk().Release(2, Answer(1).batch);
-  world_.feeder->desk().Release(2, Answer(2).batch);
+  world_.feeder->batches().Release(2, Answer(1).batch);
+  world_.feeder->batches().Release(2, Answer(2).batch);
   world_.Run();
   ASSERT_EQ(world_.store.pending.size(), 10U);
   const SampleId late = order[15];
@@ -101,7 +101,7 @@ TEST_F(FeederTest, WhatIsReadLateAsStagingWasHeldDoesNotWaitForTheArena) {
     world_.Run();
     world_.clock.Advance(milliseconds(100));
     world_.RunStore();
-    world_.feeder->desk().Release(2, Answer(answer).batch);
+    world_.feeder->batches().Release(2, Answer(answer).batch);
     world_.Run();
   };
   read.HoldStaging(true);
@@ -140,10 +140,10 @@ TEST_F(FeederTest, SaysAtItsEndWhatItSaved) {
   world_.Begin(reader, 0);
   world_.Run();
   world_.Ask(2, 11, Part(world_.Order(0), 0, 5), reader, 0, 0);
-  EXPECT_TRUE(world_.feeder->desk().SavedOfAll().empty()) << "nothing is delivered yet";
+  EXPECT_TRUE(world_.feeder->batches().SavedOfAll().empty()) << "nothing is delivered yet";
   world_.clock.Advance(milliseconds(250));
   world_.RunStore();
-  const std::vector<DatasetSaved> all = world_.feeder->desk().SavedOfAll();
+  const std::vector<DatasetSaved> all = world_.feeder->batches().SavedOfAll();
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].dataset, world_.dataset.name());
   EXPECT_EQ(all[0].saved.requests, 5);

@@ -78,7 +78,7 @@ TEST_F(FeederTest, TheWindowMovesWhenABatchIsReleased) {
   world_.Ask(2, 11, Part(world_.Order(0), 0, 4), reader, 0, 0);
   world_.Run();
   EXPECT_TRUE(Reading().empty()) << "the client still holds the slots";
-  world_.feeder->desk().Release(2, Answer(0).batch);
+  world_.feeder->batches().Release(2, Answer(0).batch);
   world_.Run();
   EXPECT_EQ(Reading(), Part(world_.Order(0), 10, 4));
 }
@@ -86,9 +86,9 @@ TEST_F(FeederTest, TheWindowMovesWhenABatchIsReleased) {
 TEST_F(FeederTest, OnlyTheClientThatHoldsABatchReleasesIt) {
   world_.Ask(2, 11, {1});
   world_.RunStore();
-  world_.feeder->desk().Release(3, Answer(0).batch);
+  world_.feeder->batches().Release(3, Answer(0).batch);
   EXPECT_EQ(world_.arena.slots(), 1U);
-  world_.feeder->desk().Release(2, Answer(0).batch);
+  world_.feeder->batches().Release(2, Answer(0).batch);
   EXPECT_EQ(world_.arena.slots(), 0U);
 }
 
@@ -140,7 +140,7 @@ TEST_F(FeederTest, RunsOnIntoTheNextPassBeforeItIsAnnounced) {
   for (std::size_t first = 0; first < 40; first += 5) {
     world_.Ask(2, first, Part(order, first, 5), reader, 0, first);
     world_.RunStore();
-    world_.feeder->desk().Release(2, world_.clients.answers.back().batch);
+    world_.feeder->batches().Release(2, world_.clients.answers.back().batch);
     world_.RunStore();
   }
   world_.store.reads.clear();
@@ -150,7 +150,7 @@ TEST_F(FeederTest, RunsOnIntoTheNextPassBeforeItIsAnnounced) {
   EXPECT_TRUE(world_.store.reads.empty());
 }
 
-TEST_F(FeederTest, AnEpochThatWasNotForetoldReleasesWhatWasStaged) {
+TEST_F(FeederTest, AnEpochThatWasNotPredictedReleasesWhatWasStaged) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);
   world_.RunStore();
@@ -175,7 +175,7 @@ TEST_F(FeederTest, AnUnknownOrderIsServedOnDemand) {
   EXPECT_TRUE(IsSample(3, Answer(0).bytes[1]));
 }
 
-TEST_F(FeederTest, ABatchThatWasNotForetoldIsServedAsAsked) {
+TEST_F(FeederTest, ABatchThatWasNotPredictedIsServedAsAsked) {
   const ReaderId reader = world_.Attach(1);
   world_.Begin(reader, 0);
   world_.RunStore();
@@ -218,7 +218,7 @@ TEST_F(FeederTest, ARestartedSidecarServesFromTheMiddleAndAgain) {
     world_.Ask(2, request, ids, reader, 0, 30);
     world_.RunStore();
     EXPECT_TRUE(IsSample(ids[3], world_.clients.answers.back().bytes[3]));
-    world_.feeder->desk().Release(2, world_.clients.answers.back().batch);
+    world_.feeder->batches().Release(2, world_.clients.answers.back().batch);
   }
   EXPECT_EQ(world_.clients.answers.size(), 2U);
 }
@@ -261,7 +261,7 @@ TEST_F(FeederTest, AWholePassReadsEachSampleOfTheStoreOnce) {
       const ClientId worker = 2 + (at / 8) % 2;
       world_.Ask(worker, at, Part(order, at, 8), reader, 0, at);
       world_.RunStore();
-      world_.feeder->desk().Release(worker, held[worker]);
+      world_.feeder->batches().Release(worker, held[worker]);
       held[worker] = world_.clients.answers.back().batch;
     }
   }

@@ -58,7 +58,7 @@ class HeadspaceMeterTest : public testing::Test {
       world_.RunStore();
     }
     const FakeClients::Answer answer = world_.clients.answers.back();
-    world_.feeder->desk().Release(reading.client, answer.batch);
+    world_.feeder->batches().Release(reading.client, answer.batch);
     world_.Run();
     return answer.bytes;
   }
@@ -216,7 +216,7 @@ TEST_F(HeadspaceMeterTest, ReadsWithoutALoaderAreLeftAlone) {
   for (int i = 0; i < kBatchesInAll; ++i) {
     world_.Ask(1, ++request_, {1, 2, 3, 4});
     world_.RunStore();
-    world_.feeder->desk().Release(1, world_.clients.answers.back().batch);
+    world_.feeder->batches().Release(1, world_.clients.answers.back().batch);
   }
   EXPECT_EQ(Report().state, State::kWaiting);
 }

@@ -182,7 +182,7 @@ TEST_F(ObjectReadsTest, GiveWayWhenTheirOwnAnswersAreSent) {
 }
 
 TEST_F(ObjectReadsTest, GiveWayToARankThatHasNothingStaged) {
-  feeder_->desk().Ask(5, {.request = 1, .dataset = &large_, .ids = {4}});
+  feeder_->batches().Ask(5, {.request = 1, .dataset = &large_, .ids = {4}});
   RunStore();
   ByteCount first = 0;
   for (const SampleId id : {0U, 1U, 0U}) {
@@ -206,7 +206,7 @@ TEST_F(ObjectReadsTest, GiveWayToARankThatHasNothingStaged) {
 
 // The older one gives back nothing at once, and goes nevertheless.
 TEST_F(ObjectReadsTest, KeepTheOneThatWasReadLastThoughAnOlderOneIsBeingSent) {
-  feeder_->desk().Ask(5, {.request = 1, .dataset = &large_, .ids = {4}});
+  feeder_->batches().Ask(5, {.request = 1, .dataset = &large_, .ids = {4}});
   ReadOf(large_, 0, {.first = 0, .length = 1});
   RunStore();
   ReadOf(large_, 1, {.first = 0, .length = 1});
@@ -347,7 +347,7 @@ TEST_F(ObjectReadsTest, DoNotWaitForAnOrderForEver) {
 }
 
 TEST_F(ObjectReadsTest, LeaveTrainingProcessesTheirAnswers) {
-  feeder_->desk().Ask(5, {.request = 1, .dataset = &dataset_, .ids = {2}});
+  feeder_->batches().Ask(5, {.request = 1, .dataset = &dataset_, .ids = {2}});
   RunStore();
   EXPECT_EQ(processes_.answers.size(), 1U);
   processes_.answers.clear();

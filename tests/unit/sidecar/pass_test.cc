@@ -38,7 +38,7 @@ class PassTest : public testing::Test {
   Pass pass_{{.begin = 0, .end = kLength}, 0};
 };
 
-TEST_F(PassTest, ForetellsNothingWithoutAnOrder) {
+TEST_F(PassTest, PredictsNothingWithoutAnOrder) {
   Pass pass({.begin = 0, .end = 10}, 0);
   EXPECT_FALSE(pass.NextToStage().has_value());
   EXPECT_FALSE(pass.FindUnasked(10).has_value());
@@ -179,7 +179,7 @@ TEST_F(PassTest, ManyWorkersWithLargeBatchesLoseNothing) {
   EXPECT_EQ(pass.NextToStage(), 1U);
 }
 
-TEST_F(PassTest, ADistrustedOrderForetellsNothing) {
+TEST_F(PassTest, ADistrustedOrderPredictsNothing) {
   pass_.Stage(0, Sample());
   pass_.Distrust();
   EXPECT_EQ(pass_.staged(), 0U);

@@ -84,7 +84,7 @@ TEST_F(RankReaderTest, APassThatBeginsBehindTheEndIsReadToItsEnd) {
   EXPECT_EQ(reader_.ProgressMessage().position, 6U);
 }
 
-TEST_F(RankReaderTest, TheNextPassIsForetoldFromTheMiddleOfWhatIsRead) {
+TEST_F(RankReaderTest, TheNextPassIsPredictedFromTheMiddleOfWhatIsRead) {
   reader_ = RankReader(Says(2), 1);
   Read(0, 0);
   EXPECT_FALSE(reader_.Predict());

@@ -221,7 +221,7 @@ TEST_F(ReaderTableTest, NothingIsStagedByAWrongRecipe) {
 }
 
 // set_epoch forgotten, and the client says so: every pass is epoch 0.
-TEST_F(ReaderTableTest, AForgottenSetEpochIsForetoldFromTheSecondPassOn) {
+TEST_F(ReaderTableTest, AForgottenSetEpochIsPredictedFromTheSecondPassOn) {
   const auto id = readers_.Attach(1, Request(0));
   for (PassNumber pass = 0; pass < 3; ++pass) {
     ASSERT_TRUE(readers_.Begin(*id, Span(pass, 0), Crc(0)).ok());
@@ -236,7 +236,7 @@ TEST_F(ReaderTableTest, AForgottenSetEpochIsForetoldFromTheSecondPassOn) {
   }
 }
 
-TEST_F(ReaderTableTest, ForetellsTheNextPassByTheStepOfTheLast) {
+TEST_F(ReaderTableTest, PredictsTheNextPassByTheStepOfTheLast) {
   const auto id = readers_.Attach(1, Request(0));
   ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), Crc(0)).ok());
   ASSERT_TRUE(readers_.Begin(*id, Span(1, 2), Crc(2)).ok());
@@ -254,7 +254,7 @@ TEST_F(ReaderTableTest, ForetellsTheNextPassByTheStepOfTheLast) {
   EXPECT_TRUE(readers_.Find(*id)->current()->predicted());
 }
 
-TEST_F(ReaderTableTest, AnOtherPassThanForetoldIsReplayedAnew) {
+TEST_F(ReaderTableTest, AnOtherPassThanPredictedIsReplayedAnew) {
   const auto id = readers_.Attach(1, Request(0));
   ASSERT_TRUE(readers_.Begin(*id, Span(0, 0), Crc(0)).ok());
   orders_.AnswerAll();

@@ -318,7 +318,7 @@ class ThrottledWorld {
     const auto ready = state.ready.find(state.consumed);
     if (ready == state.ready.end()) return;
     longest_wait_ = std::max(longest_wait_, now - state.free_at);
-    feeder_->desk().Release(rank + 1, ready->second);
+    feeder_->batches().Release(rank + 1, ready->second);
     state.ready.erase(ready);
     ++state.consumed;
     state.free_at = now + step_;
@@ -330,14 +330,14 @@ class ThrottledWorld {
     const std::size_t end = std::min(first + kBatch, state.order.size());
     asked_.emplace(++last_request_, std::pair(rank, state.asked));
     ++state.asked;
-    feeder_->desk().Ask(rank + 1,
-                        {.request = last_request_,
-                         .dataset = &dataset_,
-                         .ids = {state.order.begin() + static_cast<std::ptrdiff_t>(first),
-                                 state.order.begin() + static_cast<std::ptrdiff_t>(end)},
-                         .reader = state.reader,
-                         .pass = feeder_->readers().Find(state.reader)->current()->span().pass,
-                         .first = first});
+    feeder_->batches().Ask(rank + 1,
+                           {.request = last_request_,
+                            .dataset = &dataset_,
+                            .ids = {state.order.begin() + static_cast<std::ptrdiff_t>(first),
+                                    state.order.begin() + static_cast<std::ptrdiff_t>(end)},
+                            .reader = state.reader,
+                            .pass = feeder_->readers().Find(state.reader)->current()->span().pass,
+                            .first = first});
   }
 
   void OnReply(const FakeClients::Answer& answer) {

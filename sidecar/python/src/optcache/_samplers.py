@@ -285,7 +285,7 @@ class RandomOrder(WholeOrder):
     def _describe(self, start: int) -> protocol.Pass:
         if self._goes_on:
             self._goes_on = False
-        elif self._expected is None or not self._as_foretold(self._expected):
+        elif self._expected is None or not self._as_predicted(self._expected):
             self._expected = None
             self.recipe = dataclasses.replace(self.recipe, known=False)
             return super()._describe(start)
@@ -307,7 +307,7 @@ class RandomOrder(WholeOrder):
             ids = RandomSampler(range(size), sampler.replacement, sampler.num_samples, generator)
         return list(ids), generator.get_state()
 
-    def _as_foretold(self, expected: Any) -> bool:
+    def _as_predicted(self, expected: Any) -> bool:
         """Is the generator where the last pass left it, the loader's own draw apart?"""
         generator = _generator_in(expected)
         if self._base_seed == protocol.BASE_SEED_EVERY_PASS or (
