@@ -12,8 +12,8 @@
 // to the segment. `taken` is what the segment has of the disk's budget: it shrinks when the file
 // system has returned a hole, and goes when the file is removed. A segment that is read is not
 // removed before the read ends. Calls of the disk end on the owner's thread, when everything may
-// have changed: a callback has the segment's number and no reference into the tier, and `alive_`
-// says whether the tier is still there.
+// have changed: a callback has the segment's number and no reference into the tier, and is not
+// called once the tier has gone.
 
 #include "cache/disk_tier.h"
 
@@ -92,10 +92,10 @@ Status DiskTier::Write(std::vector<NewSample> samples, MonotonicTime now, Done d
   ++under_way_;
   const std::uint64_t number = content.name.number;
   io_.Write(std::move(content),
-            [this, alive = alive_, number, now, done = std::move(done),
-             held = std::make_shared<Held>(std::move(held))](const Status& status) {
-              if (*alive) OnWritten(number, std::move(*held), status, done, now);
-            });
+            guard_.Wrap([this, number, now, done = std::move(done),
+                         held = std::make_shared<Held>(std::move(held))](const Status& status) {
+              OnWritten(number, std::move(*held), status, done, now);
+            }));
   return OkStatus();
 }
 
@@ -132,11 +132,10 @@ Status DiskTier::Read(SampleId id, MonotonicTime deadline, Got got) {
             .extent = held.content.extents[place.record],
             .crc = held.content.records[place.record].crc,
             .deadline = deadline},
-           [this, alive = alive_, id, place, got = std::move(got)](Result<SampleRef> result) {
-             if (!*alive) return;
+           guard_.Wrap([this, id, place, got = std::move(got)](Result<SampleRef> result) {
              OnRead(id, place, result);
              got(std::move(result));
-           });
+           }));
   return OkStatus();
 }
 
@@ -221,8 +220,7 @@ void DiskTier::ReturnBlocks(std::uint64_t number, Held& held, const Extent& bloc
   held.holes[joined.begin] = joined.end;
   ++under_way_;
   io_.Punch(NameOf(number), blocks,
-            [this, alive = alive_, number, bytes = blocks.size() - old](const Status& status) {
-              if (!*alive) return;
+            guard_.Wrap([this, number, bytes = blocks.size() - old](const Status& status) {
               --under_way_;
               if (status.code() == Code::kInvalidArgument) can_return_ = false;
               const auto segment = segments_.find(number);
@@ -231,7 +229,7 @@ void DiskTier::ReturnBlocks(std::uint64_t number, Held& held, const Extent& bloc
               segment->second.taken -= returned;
               disk_.GiveBack(returned);
               disk_.OnReturned(returned);
-            });
+            }));
 }
 
 void DiskTier::RemoveIfEmpty(Segments::iterator segment) {
@@ -240,12 +238,11 @@ void DiskTier::RemoveIfEmpty(Segments::iterator segment) {
   const SegmentName name = NameOf(segment->first);
   segments_.erase(segment);
   ++under_way_;
-  io_.Remove(name, [this, alive = alive_, taken](const Status& status) {
-    if (!*alive) return;
+  io_.Remove(name, guard_.Wrap([this, taken](const Status& status) {
     --under_way_;
     disk_.OnChanged(status);
     if (status.ok()) disk_.GiveBack(taken);
-  });
+  }));
 }
 
 void DiskTier::Tick() {

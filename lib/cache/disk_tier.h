@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/callback_guard.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "cache/disk_state.h"
@@ -29,9 +29,6 @@ class DiskTier {
  public:
   DiskTier(std::uint64_t dataset, SegmentIo& io, DiskState& disk)
       : dataset_(dataset), io_(io), disk_(disk) {}
-  ~DiskTier() { *alive_ = false; }
-  DiskTier(const DiskTier&) = delete;
-  DiskTier& operator=(const DiskTier&) = delete;
 
   // A segment of the life before. What lies in several counts in the last one. Of one that could
   // not be read only the number and the room are taken.
@@ -105,8 +102,7 @@ class DiskTier {
   std::size_t under_way_ = 0;  // calls of the disk that have not ended
   bool can_return_ = true;     // the file system takes back parts of files
   std::uint64_t room_seen_ = 0;
-  // For calls that end when this is gone.
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackGuard guard_;  // last
 };
 
 }  // namespace optcache::cache
