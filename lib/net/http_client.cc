@@ -161,7 +161,8 @@ class CpprestClient final : public HttpClient {
   EventLoop& loop_;
   const HttpClientOptions options_;
   const std::shared_ptr<ReturnPath> way_back_;  // shared with calls that outlive the client
-  // Held by the client alone: what was posted before it died sees that it has.
+  // Held by the client alone: what was posted before it died sees that it has. No CallbackGuard,
+  // as handles and what other threads post have the client's address from here.
   const std::shared_ptr<CpprestClient*> alive_;
   RestClient rest_;
   std::map<std::uint64_t, Call> calls_;

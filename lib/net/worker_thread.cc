@@ -16,7 +16,6 @@ WorkerThread::WorkerThread(EventLoop& loop, const Clock& clock, std::size_t max_
       thread_([this](const std::stop_token& stop) { Work(stop); }) {}
 
 WorkerThread::~WorkerThread() {
-  *alive_ = false;
   thread_.request_stop();
   changed_.NotifyAll();
 }
@@ -26,7 +25,7 @@ Status WorkerThread::Run(std::function<void()> job, std::function<void()> end) {
   if (jobs_.size() >= max_waiting_) {
     return {Code::kResourceExhausted, "busy with other requests"};
   }
-  jobs_.push_back({.job = std::move(job), .end = std::move(end)});
+  jobs_.push_back({.job = std::move(job), .end = guard_.Wrap(std::move(end))});
   changed_.NotifyOne();
   return OkStatus();
 }
@@ -44,9 +43,7 @@ void WorkerThread::Work(const std::stop_token& stop) {
       jobs_.pop_front();
     }
     job.job();
-    loop_.Post([alive = alive_, end = std::move(job.end)] {
-      if (*alive) end();
-    });
+    loop_.Post(std::move(job.end));
   }
 }
 

@@ -4,9 +4,9 @@
 
 #include <deque>
 #include <functional>
-#include <memory>
 #include <thread>
 
+#include "base/callback_guard.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
@@ -37,11 +37,11 @@ class WorkerThread {
   EventLoop& loop_;
   const Clock& clock_;
   const std::size_t max_waiting_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for ends that come too late
   Mutex mutex_;
   CondVar changed_;
   std::deque<Job> jobs_ GUARDED_BY(mutex_);
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // it uses all of the above
+  CallbackGuard guard_;  // last
 };
 
 }  // namespace optcache::net
