@@ -23,6 +23,7 @@
 
 #include <fmt/format.h>
 
+#include "base/callback_guard.h"
 #include "base/histogram.h"
 #include "base/random.h"
 #include "kube/internal/api_watch.h"
@@ -73,13 +74,6 @@ class HttpApiClient final : public ApiClient {
   void FinishLater(const PendingPtr& pending, ApiError error);
   void Finish(const PendingPtr& pending, ApiResult<Json> result);
   Result<net::HttpHeaders> Headers();
-  // Runs `work` later, unless this client has died.
-  template <typename Work>
-  auto Guard(Work work) {
-    return [alive = std::weak_ptr(alive_), work = std::move(work)](auto&&... arguments) mutable {
-      if (!alive.expired()) work(std::forward<decltype(arguments)>(arguments)...);
-    };
-  }
 
   net::EventLoop& loop_;
   const Clock& clock_;
@@ -88,13 +82,13 @@ class HttpApiClient final : public ApiClient {
   const ApiClientOptions options_;
   BearerToken token_;
   Random random_;
-  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::deque<PendingPtr> waiting_;  // for a place
   std::set<PendingPtr> resting_;    // as the server asked
   std::size_t in_flight_ = 0;
   std::map<std::pair<std::string, std::string>, std::uint64_t> requests_;  // by code and method
   std::map<std::pair<std::string, std::string>, std::uint64_t> retries_;   // by code and verb
   std::map<Verb, Histogram> durations_;
+  CallbackGuard guard_;  // last
 };
 
 void HttpApiClient::Call(ApiRequest request, ObjectCallback callback) {
@@ -154,7 +148,7 @@ void HttpApiClient::Send(const PendingPtr& pending) {
   if (!headers) return FinishLater(pending, MakeApiError(std::move(headers).error()));
   ++in_flight_;
   http_.Send(ToHttp(server_, pending->request, *std::move(headers)), deadline - now,
-             Guard([this, pending](Result<net::HttpResponse> response) {
+             guard_.Wrap([this, pending](Result<net::HttpResponse> response) {
                --in_flight_;
                SendWaiting();
                OnResponse(pending, std::move(response));  // Last: its callback may end the client.
@@ -217,7 +211,7 @@ bool HttpApiClient::SendAgain(const PendingPtr& pending, const ApiError& error) 
 }
 
 void HttpApiClient::FinishLater(const PendingPtr& pending, ApiError error) {
-  loop_.Post(Guard([this, pending, error = std::move(error)]() mutable {
+  loop_.Post(guard_.Wrap([this, pending, error = std::move(error)]() mutable {
     Finish(pending, std::unexpected(std::move(error)));
   }));
 }
@@ -232,7 +226,7 @@ void HttpApiClient::Finish(const PendingPtr& pending, ApiResult<Json> result) {
 
 std::unique_ptr<WatchHandle> HttpApiClient::Watch(WatchRequest request, WatchCallbacks callbacks) {
   auto headers = Headers();
-  const auto on_response = Guard([this](int http_status) {
+  const auto on_response = guard_.Wrap([this](int http_status) {
     ++requests_[{std::to_string(http_status), "GET"}];
     if (http_status == 401) token_.Invalidate();
   });

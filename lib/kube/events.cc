@@ -19,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include "base/callback_guard.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/utf8.h"
@@ -71,7 +72,7 @@ class EventRecorder::Impl {
   std::map<std::uint64_t, std::optional<EventWrite>> writing_;
   std::uint64_t written_ = 0;
   std::uint64_t failed_ = 0;
-  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  CallbackGuard guard_;  // last
 };
 
 void EventRecorder::Impl::Record(const ObjectReference& regarding, const EventText& text) {
@@ -107,10 +108,9 @@ void EventRecorder::Impl::Write(const EventWrite& write) {
     return series_.Forget(write.series);
   }
   writing_.emplace(write.series, std::nullopt);
-  client_.Apply(kEvents, ToEvent(write), {.field_manager = options_.controller},
-                [this, alive = std::weak_ptr(alive_), write](const ApiResult<Json>& result) {
-                  if (!alive.expired()) OnWritten(write, result);
-                });
+  client_.Apply(
+      kEvents, ToEvent(write), {.field_manager = options_.controller},
+      guard_.Wrap([this, write](const ApiResult<Json>& result) { OnWritten(write, result); }));
 }
 
 void EventRecorder::Impl::OnWritten(const EventWrite& write, const ApiResult<Json>& result) {

@@ -15,6 +15,7 @@
 #include <set>
 #include <utility>
 
+#include "base/callback_guard.h"
 #include "base/log.h"
 
 namespace optcache::kube {
@@ -104,14 +105,14 @@ class Informer::Impl {
   MonotonicTime last_heard_;
   std::uint64_t events_ = 0;
   bool failing_ = false;  // said so already
-  // What an answer must still find to be wanted: raised by Stop, gone with this.
+  // What an answer must still find to be wanted: raised by Stop.
   std::uint64_t generation_ = 0;
-  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::set<ObjectKey> listed_;  // by the list under way
   std::unique_ptr<WatchHandle> watch_;
   net::Timer timer_;
   std::vector<ChangeCallback> on_change_;
   std::vector<std::function<void()>> on_synced_;
+  CallbackGuard guard_;  // last
 };
 
 void Informer::Impl::OnChange(ChangeCallback callback) {
@@ -134,12 +135,10 @@ void Informer::Impl::Take(const CycleStep& step) {
 
 void Informer::Impl::List(const ListStep& step) {
   if (step.first) listed_.clear();
-  client_.ListPage(
-      options_.resource, options_.selection, step.limit, step.continue_token,
-      [this, alive = std::weak_ptr(alive_), generation = generation_](ApiResult<Json> page) {
-        if (alive.expired() || generation != generation_) return;
-        OnPage(std::move(page));
-      });
+  client_.ListPage(options_.resource, options_.selection, step.limit, step.continue_token,
+                   guard_.Wrap([this, generation = generation_](ApiResult<Json> page) {
+                     if (generation == generation_) OnPage(std::move(page));
+                   }));
 }
 
 void Informer::Impl::OnPage(ApiResult<Json> page) {

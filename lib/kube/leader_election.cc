@@ -9,7 +9,7 @@
 // before any timer has run. If it stood still until others could lead, the election is over for it.
 //
 // Invariants: at most one request is under way. `leads_` is what callbacks know: on_started and
-// on_stopped alternate. Any callback may stop or destroy the elector, so `alive` and `state_` are
+// on_stopped alternate. Any callback may stop or destroy the elector, so `life` and `state_` are
 // looked at after it. On Stop a Lease of ours is given back only after the request under way has
 // ended.
 
@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/callback_guard.h"
 #include "base/log.h"
 #include "kube/election.h"
 
@@ -112,7 +113,7 @@ class LeaderElector::Impl {
   net::Timer next_;
   net::Timer end_of_time_;  // of our leadership, or of the release
   std::function<void()> released_;
-  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  CallbackGuard guard_;  // last
 };
 
 void LeaderElector::Impl::Take(const ElectionStep& step) {
@@ -126,12 +127,11 @@ void LeaderElector::Impl::Take(const ElectionStep& step) {
 void LeaderElector::Impl::Request(ApiRequest request, Client::ObjectCallback callback) {
   request.timeout = options_.renew_deadline / kTriesWithinDeadline;
   requesting_ = true;
-  client_.Call(std::move(request), [this, alive = std::weak_ptr(alive_),
-                                    callback = std::move(callback)](ApiResult<Json> result) {
-    if (alive.expired()) return;
-    requesting_ = false;
-    callback(std::move(result));
-  });
+  client_.Call(std::move(request),
+               guard_.Wrap([this, callback = std::move(callback)](ApiResult<Json> result) {
+                 requesting_ = false;
+                 callback(std::move(result));
+               }));
 }
 
 void LeaderElector::Impl::Read() {
@@ -173,16 +173,16 @@ void LeaderElector::Impl::Write(const WriteLease& step) {
 
 void LeaderElector::Impl::OnStep(const ElectionStep& step) {
   if (!GoesOn()) return;
-  const std::weak_ptr<const bool> alive = alive_;
+  const CallbackGuard::Token life = guard_.token();
   const std::optional<Duration> rest = LeadsFor();
   if (rest) end_of_time_ = loop_.After(*rest, [this] { GoesOn(); });
   TellLeader();
-  if (alive.expired() || state_ != State::kRunning) return;
+  if (life.expired() || state_ != State::kRunning) return;
   if (rest && !std::exchange(leads_, true)) {
     Log(LogLevel::kInfo, "leading", {{"lease", options_.lease.ToString()}, {"term", term()}});
     if (callbacks_.on_started) callbacks_.on_started(term());
   }
-  if (!alive.expired() && state_ == State::kRunning) Take(step);
+  if (!life.expired() && state_ == State::kRunning) Take(step);
 }
 
 // Ends a leadership whose time is over. False: so is the election, or this has died.
@@ -201,10 +201,10 @@ bool LeaderElector::Impl::GoesOn() {
       frozen ? "this process stood still for longer than its lease lasts"
              : "the lease " + options_.lease.ToString() + " could not be renewed in time";
   Log(LogLevel::kError, "leading no more", {{"why", why}, {"term", term()}});
-  const std::weak_ptr<const bool> alive = alive_;
+  const CallbackGuard::Token life = guard_.token();
   if (std::exchange(leads_, false) && callbacks_.on_stopped)
     callbacks_.on_stopped(frozen ? LeadershipEnd::kFrozen : LeadershipEnd::kNotRenewed, why);
-  return !alive.expired() && state_ == State::kRunning;
+  return !life.expired() && state_ == State::kRunning;
 }
 
 void LeaderElector::Impl::TellLeader() {
@@ -222,9 +222,7 @@ void LeaderElector::Impl::Stop(Duration timeout, std::function<void()> released)
   state_ = State::kReleasing;
   end_of_time_ = loop_.After(timeout, [this] { Released(); });
   if (!led) {
-    loop_.Post([this, alive = std::weak_ptr(alive_)] {
-      if (!alive.expired()) Released();
-    });
+    loop_.Post(guard_.Wrap([this] { Released(); }));
   } else if (!requesting_) {
     Release();
   }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/callback_guard.h"
 #include "kube/watch_decoder.h"
 
 namespace optcache::kube {
@@ -44,9 +45,9 @@ class ApiWatch final : public WatchHandle {
   net::HttpHeaders headers_;  // of an error
   std::string error_body_;
   WatchDecoder decoder_;
-  // An event's callback may destroy the watch: then the rest of its bytes is nobody's.
-  const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::unique_ptr<net::HttpStream> stream_;
+  // An event's callback may destroy the watch: then the rest of its bytes is nobody's.
+  CallbackGuard guard_;
 };
 
 void ApiWatch::OnBytes(ByteSpan bytes) {
@@ -58,14 +59,14 @@ void ApiWatch::OnBytes(ByteSpan bytes) {
   }
   std::vector<DecodedEvent> events;
   const Status status = decoder_.Feed(text, events);
-  const std::weak_ptr<const bool> alive = alive_;
+  const CallbackGuard::Token watch = guard_.token();
   for (DecodedEvent& event : events) {
     if (auto* error = std::get_if<ApiError>(&event)) {
       error->status = std::move(error->status).WithContext(what_);
       return End(std::move(*error));
     }
     callbacks_.on_event(std::move(std::get<WatchEvent>(event)));
-    if (alive.expired()) return;
+    if (watch.expired()) return;
   }
   if (!status.ok()) End(MakeApiError(Status(status).WithContext(what_)));
 }
