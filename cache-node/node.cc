@@ -97,7 +97,6 @@ Node::Node(net::EventLoop& loop, const Clock& clock, NodeOptions options)
       worker_(loop, clock) {}
 
 Node::~Node() {
-  *alive_ = false;
   wiring_->Detach();
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_guard.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log_limit.h"
@@ -204,9 +205,9 @@ class Node final : public Effects {
   net::Timer tick_;
   net::Timer drain_;
   LogLimit attach_log_;
-  std::optional<NodeDataset::Ending> ending_;                   // it drains
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for work posted by other threads
-  net::WorkerThread worker_;                                    // last: its thread ends first
+  std::optional<NodeDataset::Ending> ending_;  // it drains
+  net::WorkerThread worker_;                   // its thread ends before the above
+  CallbackGuard guard_;                        // last
 };
 
 }  // namespace optcache::node

@@ -30,29 +30,24 @@ bool SharesItsGrant(const coordination::DesiredState& state, const std::string& 
 Status Node::JoinCluster() {
   ASSIGN_OR_RETURN(const net::Address advertised, net::ParseAddress(options_.advertise));
   ASSIGN_OR_RETURN(
-      cluster_,
-      ClusterSide::Start(loop_, clock_, options_.cluster,
-                         {.name = options_.name,
-                          .host = advertised.host,
-                          .coordinator = options_.coordinator,
-                          .seed = options_.incarnation},
-                         {.state = [this]() -> const coordination::DesiredState& { return state_; },
-                          .held =
-                              [this](wire::DatasetKey key) {
-                                const auto dataset = Find(key);
-                                return dataset ? dataset->name() : std::string();
-                              },
-                          .on_ready =
-                              [this] {
-                                loop_.Post([this, alive = alive_] {
-                                  if (*alive) control_->Start();
-                                });
-                              },
-                          .on_change =
-                              [this] {
-                                if (control_) control_->ReportSoon();
-                              },
-                          .on_used = [this](const std::string& dataset) { OnUsed(dataset); }}));
+      cluster_, ClusterSide::Start(
+                    loop_, clock_, options_.cluster,
+                    {.name = options_.name,
+                     .host = advertised.host,
+                     .coordinator = options_.coordinator,
+                     .seed = options_.incarnation},
+                    {.state = [this]() -> const coordination::DesiredState& { return state_; },
+                     .held =
+                         [this](wire::DatasetKey key) {
+                           const auto dataset = Find(key);
+                           return dataset ? dataset->name() : std::string();
+                         },
+                     .on_ready = [this] { loop_.Post(guard_.Wrap([this] { control_->Start(); })); },
+                     .on_change =
+                         [this] {
+                           if (control_) control_->ReportSoon();
+                         },
+                     .on_used = [this](const std::string& dataset) { OnUsed(dataset); }}));
   visitors_ = std::make_unique<NodeVisitors>(loop_, clock_, cluster_->authorizer(),
                                              cluster_->refusal_counters(), streams_);
   return OkStatus();
@@ -278,13 +273,14 @@ void Node::OnListing(wire::DatasetKey key, Result<Listing> listing) {
        {"samples", listing->sizes.count()}});
   // Looked at on the loop's thread alone. What a deriver tells that ends is of no later Dataset.
   const auto derived_for = std::make_shared<std::weak_ptr<NodeDataset>>();
+  const auto take = guard_.Wrap([this, derived_for](DerivedWindow window) {
+    const std::shared_ptr<NodeDataset> dataset = derived_for->lock();
+    if (dataset) dataset->OnDerived(std::move(window), clock_.Now());
+  });
   datasets_[key] = std::make_shared<NodeDataset>(
       *wanted, self_, std::move(listing->sizes), std::move(listing->digests), *this,
-      [this, &loop = loop_, derived_for, alive = alive_](DerivedWindow window) {
-        loop.Post([=, this, window = std::move(window)]() mutable {
-          const std::shared_ptr<NodeDataset> dataset = derived_for->lock();
-          if (*alive && dataset) dataset->OnDerived(std::move(window), clock_.Now());
-        });
+      [&loop = loop_, take](DerivedWindow window) {
+        loop.Post([take = take, window = std::move(window)]() mutable { take(std::move(window)); });
       },
       deriver_ends_);
   *derived_for = datasets_[key];

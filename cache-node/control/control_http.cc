@@ -18,18 +18,18 @@ void ControlHttp::SendTo(const std::string& server, net::HttpRequest request, Du
                          int hops, net::HttpCallback callback) {
   net::HttpRequest there = request;
   there.url = server + request.url;
-  http_.Send(std::move(there), timeout,
-             [this, alive = alive_, request = std::move(request), timeout, hops,
-              callback = std::move(callback)](Result<net::HttpResponse> response) mutable {
-               if (!*alive) return;
-               const std::string leader = response ? RedirectOf(*response) : "";
-               if (!leader.empty() && hops < kHopsMax) {
-                 leader_ = leader;
-                 return SendTo(leader, std::move(request), timeout, hops + 1, std::move(callback));
-               }
-               if (!response || response->status == 307 || response->status == 503) leader_.clear();
-               callback(std::move(response));
-             });
+  http_.Send(
+      std::move(there), timeout,
+      guard_.Wrap([this, request = std::move(request), timeout, hops,
+                   callback = std::move(callback)](Result<net::HttpResponse> response) mutable {
+        const std::string leader = response ? RedirectOf(*response) : "";
+        if (!leader.empty() && hops < kHopsMax) {
+          leader_ = leader;
+          return SendTo(leader, std::move(request), timeout, hops + 1, std::move(callback));
+        }
+        if (!response || response->status == 307 || response->status == 503) leader_.clear();
+        callback(std::move(response));
+      }));
 }
 
 // "https://host:port" of a redirect that may be followed; else empty.

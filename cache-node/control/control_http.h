@@ -3,9 +3,9 @@
 // Requests to the coordinator, which may be one of several replicas: the one that does not lead
 // names the one that does.
 
-#include <memory>
 #include <string>
 
+#include "base/callback_guard.h"
 #include "base/clock.h"
 #include "net/http_client.h"
 
@@ -18,9 +18,6 @@ class ControlHttp {
   // name, so that wherever a replica sends us, there is another replica.
   ControlHttp(net::HttpClient& http, std::string base)
       : http_(http), base_(std::move(base)), https_(base_.starts_with("https://")) {}
-  ~ControlHttp() { *alive_ = false; }
-  ControlHttp(const ControlHttp&) = delete;
-  ControlHttp& operator=(const ControlHttp&) = delete;
 
   // `request.url` is a path with its query. As HttpClient::Send; a 307 to https is followed, if the
   // base is https, too, and remembered until the leader cannot be reached or leads no more. Not
@@ -38,8 +35,8 @@ class ControlHttp {
   net::HttpClient& http_;
   std::string base_;
   bool https_;
-  std::string leader_;  // empty: ask at the base
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::string leader_;   // empty: ask at the base
+  CallbackGuard guard_;  // last
 };
 
 }  // namespace optcache::node

@@ -105,11 +105,11 @@ void ManifestFetcher::OnPiece(const std::string& digest, std::string bytes,
   const auto written = std::make_shared<Status>();
   const Status begun = parts_.pieces.Run(
       [writer, written, bytes = std::move(bytes)] { *written = writer->Write(bytes); },
-      [this, alive = alive_, digest, writer, written, go_on = std::move(go_on)] {
-        if (!*alive || !wanted_.contains(digest) || wanted_.at(digest).writer != writer) return;
+      guard_.Wrap([this, digest, writer, written, go_on = std::move(go_on)] {
+        if (!wanted_.contains(digest) || wanted_.at(digest).writer != writer) return;
         if (!written->ok()) return AskAgain(digest, written->message());
         go_on();
-      });
+      }));
   if (!begun.ok()) AskAgain(digest, begun.message());
 }
 
@@ -119,9 +119,7 @@ void ManifestFetcher::OnEnd(const std::string& digest, const Status& status) {
   const auto kept = std::make_shared<Status>();
   const Status begun =
       parts_.worker.Run([kept, writer = wanted.writer, digest] { *kept = writer->Keep(digest, 0); },
-                        [this, alive = alive_, kept, digest] {
-                          if (*alive) OnStored(digest, *kept);
-                        });
+                        guard_.Wrap([this, kept, digest] { OnStored(digest, *kept); }));
   if (!begun.ok()) AskAgain(digest, begun.message());
 }
 

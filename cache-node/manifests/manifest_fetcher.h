@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/backoff.h"
+#include "base/callback_guard.h"
 #include "base/counters.h"
 #include "cache-node/manifests/manifest_file.h"
 #include "cache-node/manifests/manifest_store.h"
@@ -38,9 +39,6 @@ class ManifestFetcher {
   // The parts outlive this.
   ManifestFetcher(net::EventLoop& loop, Parts parts, std::uint64_t seed)
       : loop_(loop), parts_(std::move(parts)), seed_(seed) {}
-  ~ManifestFetcher() { *alive_ = false; }
-  ManifestFetcher(const ManifestFetcher&) = delete;
-  ManifestFetcher& operator=(const ManifestFetcher&) = delete;
 
   // Asks for it until it is stored, or until it is no longer wanted. Does nothing if it does so
   // already or the store has it.
@@ -78,7 +76,7 @@ class ManifestFetcher {
   std::map<std::string, Wanted> wanted_;
   std::uint64_t fetched_ = 0;
   std::uint64_t failed_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what comes too late
+  CallbackGuard guard_;  // last
 };
 
 }  // namespace optcache::node

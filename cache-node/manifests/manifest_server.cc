@@ -116,12 +116,11 @@ net::HttpHeadRuling ManifestServer::BeginUpload(const Caller& caller, const Path
                                                        .who = NameOf(caller),
                                                        .digest = path.digest,
                                                        .writer = *writer});
-  return net::HttpHeadRuling{.refusal = std::nullopt,
-                             .hold = std::shared_ptr<void>(&*upload,
-                                                           [this, alive = alive_, upload](void*) {
-                                                             if (*alive) EndUpload(upload);
-                                                           }),
-                             .sink = *std::move(writer)};
+  return net::HttpHeadRuling{
+      .refusal = std::nullopt,
+      .hold = std::shared_ptr<void>(&*upload,
+                                    guard_.Wrap([this, upload](void*) { EndUpload(upload); })),
+      .sink = *std::move(writer)};
 }
 
 // It has been answered, or its client has gone. What has come whole is checked all the same.
@@ -199,13 +198,11 @@ void ManifestServer::Give(const std::string& digest, const HttpResponder& respon
   if (std::cmp_greater_equal(given_.use_count() - 1, limits_.given)) {
     return respond(Later("this node is busy with other manifests"));
   }
-  auto reader =
-      ManifestReader::Open(parts_.store.FileOf(digest), digest,
-                           [this, &loop = parts_.loop, alive = alive_, digest](const Status& why) {
-                             loop.Post([this, alive, digest, why] {
-                               if (*alive) OnDamage(digest, why);
-                             });
-                           });
+  auto reader = ManifestReader::Open(
+      parts_.store.FileOf(digest), digest,
+      [&loop = parts_.loop, tell = guard_.Wrap([this, digest](const Status& why) {
+        OnDamage(digest, why);
+      })](const Status& why) { loop.Post([tell = tell, why]() mutable { tell(why); }); });
   if (!reader) {
     OnDamage(digest, reader.error());
     return respond(Later("this node has to fetch the manifest again"));

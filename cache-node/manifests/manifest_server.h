@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/callback_guard.h"
 #include "cache-node/manifests/manifest_file.h"
 #include "cache-node/manifests/manifest_path.h"
 #include "cache-node/manifests/manifest_store.h"
@@ -46,9 +47,6 @@ class ManifestServer {
   // The parts outlive this.
   explicit ManifestServer(Parts parts, ManifestServerLimits limits = {})
       : parts_(std::move(parts)), limits_(limits) {}
-  ~ManifestServer() { *alive_ = false; }
-  ManifestServer(const ManifestServer&) = delete;
-  ManifestServer& operator=(const ManifestServer&) = delete;
 
   // As net::HttpHeadCheck: nobody's body is read before it is known who sends it, and that there is
   // room for it.
@@ -90,7 +88,7 @@ class ManifestServer {
   Uploads uploads_;
   // One owner for each that is being sent, and this.
   std::shared_ptr<char> given_ = std::make_shared<char>();
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what comes too late
+  CallbackGuard guard_;  // last
 };
 
 }  // namespace optcache::node

@@ -91,8 +91,7 @@ void PlanParts::Want(const std::string& digest, const std::shared_ptr<Fetching>&
   if (dir_ != nullptr) {
     if (auto kept = dir_->LoadPart(digest)) return take(*std::move(kept));
   }
-  const auto fetched = [this, alive = alive_, digest, take](Result<std::string> bytes) {
-    if (!*alive) return;
+  const auto fetched = guard_.Wrap([this, digest, take](Result<std::string> bytes) {
     if (dir_ != nullptr && bytes) {
       const Status kept = dir_->SavePart(digest, *bytes, state_);
       if (!kept.ok()) {
@@ -100,7 +99,7 @@ void PlanParts::Want(const std::string& digest, const std::shared_ptr<Fetching>&
       }
     }
     take(std::move(bytes));
-  };
+  });
   if (is_base) {
     control_.FetchBase(digest, fetched);
   } else {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/callback_guard.h"
 #include "base/result.h"
 #include "cache-node/control/control_client.h"
 #include "cache-node/control/state_dir.h"
@@ -25,9 +26,6 @@ class PlanParts {
   // `state`: the one in force. `dir`: nullptr on a laptop. What is passed outlives this.
   PlanParts(ControlClient& control, const StateDir* dir, const coordination::DesiredState& state)
       : control_(control), dir_(dir), state_(state) {}
-  ~PlanParts() { *alive_ = false; }
-  PlanParts(const PlanParts&) = delete;
-  PlanParts& operator=(const PlanParts&) = delete;
 
   struct Parts {
     PlanTask::Base base;
@@ -46,7 +44,7 @@ class PlanParts {
   const StateDir* dir_;
   const coordination::DesiredState& state_;
   PlanTask::Lists lists_;  // those that the state names
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  CallbackGuard guard_;    // last
 };
 
 }  // namespace optcache::node

@@ -6,7 +6,7 @@
 // A segment that cannot be read stays and counts, and the next start tries it again; its dataset
 // may go and come back meanwhile, so numbers of segments are the disk's and not a tier's. A dataset
 // that is gone leaves in two steps: KeepOnly erases its samples, and Tick waits until nothing of it
-// is written any more. Threads post what they finished to the loop; alive_ ends that when the
+// is written any more. Threads post what they finished to the loop; guard_ ends that when the
 // object is gone.
 
 #include "cache-node/retention/node_disk.h"
@@ -49,16 +49,13 @@ NodeDisk::NodeDisk(net::EventLoop& loop, const Clock& clock, const std::string& 
       folder_(folder),
       state_(capacity),
       threads_(clock, {}) {
-  const auto post = [&loop, alive = alive_](std::function<void()> call) {
-    loop.Post([alive, call = std::move(call)] {
-      if (*alive) call();
+  // The threads call it, so it asks the guard nothing: it has its token.
+  const auto post = [&loop, life = guard_.token()](std::function<void()> call) {
+    loop.Post([life, call = std::move(call)] {
+      if (!life.expired()) call();
     });
   };
   files_ = std::make_unique<cache::SegmentFiles>(folder, threads_, clock, post);
-}
-
-NodeDisk::~NodeDisk() {
-  *alive_ = false;
 }
 
 Result<std::unique_ptr<NodeDisk>> NodeDisk::Open(net::EventLoop& loop, const Clock& clock,

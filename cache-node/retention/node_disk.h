@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback_guard.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/result.h"
@@ -29,7 +30,6 @@ class NodeDisk {
   // cannot be made, locked, listed or read; kConflict: another node has it.
   static Result<std::unique_ptr<NodeDisk>> Open(net::EventLoop& loop, const Clock& clock,
                                                 const std::string& path, ByteCount capacity);
-  ~NodeDisk();
 
   // What lies there of one dataset; made if there is nothing.
   std::shared_ptr<cache::DiskTier> TierOf(std::uint64_t dataset);
@@ -53,13 +53,13 @@ class NodeDisk {
   const Clock& clock_;
   std::string folder_;
   cache::DiskState state_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for calls that come too late
   std::unique_ptr<cache::SegmentFiles> files_;
   std::map<std::uint64_t, std::shared_ptr<cache::DiskTier>> tiers_;
   std::vector<std::shared_ptr<cache::DiskTier>> leaving_;  // their files are being removed
   bool said_failed_ = false;
   bool said_full_ = false;      // of this rest
-  cache::DiskThreads threads_;  // last: they end first
+  cache::DiskThreads threads_;  // they end before the above
+  CallbackGuard guard_;         // last
 };
 
 }  // namespace optcache::node

@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/callback_guard.h"
 #include "base/clock.h"
 #include "cache-node/retention/counters.h"
 #include "cache-node/retention/effects.h"
@@ -328,7 +329,7 @@ class DatasetCache {
   MonotonicTime wanted_until_{};
   std::unordered_map<SampleId, MonotonicTime> await_room_;  // samples for which readers do, until
   MonotonicTime last_tick_{};
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what the disk ends later
+  CallbackGuard guard_;  // last
 };
 
 }  // namespace optcache::node

@@ -60,11 +60,10 @@ DatasetCache::DiskRead* DatasetCache::BeginDiskRead(SampleId id, const cache::En
   const RelayShare share(disk_read_bytes_.get(), [count = disk_read_bytes_, size = entry.size](
                                                      const void*) { *count -= size; });
   const MonotonicTime deadline = now + deadlines_.disk;
-  const Status begun = disk_->Read(
-      id, deadline,
-      [this, id, share, alive = std::weak_ptr(alive_)](Result<cache::SampleRef> result) {
-        if (!alive.expired()) OnDiskRead(id, std::move(result), share, last_tick_);
-      });
+  const Status begun =
+      disk_->Read(id, deadline, guard_.Wrap([this, id, share](Result<cache::SampleRef> result) {
+        OnDiskRead(id, std::move(result), share, last_tick_);
+      }));
   if (!begun.ok()) return nullptr;
   DiskRead& reading = disk_reads_[id];
   reading.deadline = deadline;
@@ -250,15 +249,15 @@ void DatasetCache::Spill(MonotonicTime now) {
   std::ranges::reverse(samples);
   next_spill_ = now + kSpillAgain;
   if (samples.empty()) return;
-  const Status begun = disk_->Write(std::move(samples), now,
-                                    [this, sent, alive = std::weak_ptr(alive_),
-                                     disk = std::weak_ptr(disk_)](const Status& status) {
-                                      if (!alive.expired()) return OnSpilled(sent, status.ok());
-                                      const auto still = disk.lock();
-                                      if (!still || !status.ok()) return;
-                                      for (const auto& [id, _] : sent)
-                                        still->Erase(id);  // nobody knows of them any more
-                                    });
+  const Status begun = disk_->Write(
+      std::move(samples), now,
+      [this, sent, life = guard_.token(), disk = std::weak_ptr(disk_)](const Status& status) {
+        if (!life.expired()) return OnSpilled(sent, status.ok());
+        const auto still = disk.lock();
+        if (!still || !status.ok()) return;
+        for (const auto& [id, _] : sent)
+          still->Erase(id);  // nobody knows of them any more
+      });
   if (!begun.ok()) {
     next_spill_ = now + kSpillWhenFull;
     to_spill_.clear();
