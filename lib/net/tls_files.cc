@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "net/periodic_timer.h"
 
 namespace optcache::net {
 namespace {
@@ -33,9 +34,9 @@ const std::string& NameOf(const TlsPaths& paths) {
 class TlsFiles::Impl {
  public:
   Impl(EventLoop& loop, TlsPaths paths, std::shared_ptr<TlsContext> context, Duration interval)
-      : loop_(loop), paths_(std::move(paths)), context_(std::move(context)), interval_(interval) {
+      : paths_(std::move(paths)), context_(std::move(context)) {
     Check();
-    CheckLater();
+    timer_ = PeriodicTimer(loop, interval, [this] { Check(); });
   }
 
   void Check() {
@@ -55,13 +56,6 @@ class TlsFiles::Impl {
   const Status& status() const { return status_; }
 
  private:
-  void CheckLater() {
-    timer_ = loop_.After(interval_, [this] {
-      Check();
-      CheckLater();
-    });
-  }
-
   void Tell(Status status) {
     if (!status.ok() && status != status_) {
       Log(LogLevel::kWarning, "certificates cannot be read; those read before stay in use",
@@ -70,14 +64,12 @@ class TlsFiles::Impl {
     status_ = std::move(status);
   }
 
-  EventLoop& loop_;
   const TlsPaths paths_;
   const std::shared_ptr<TlsContext> context_;  // shared with the servers and clients that use it
-  const Duration interval_;
-  std::optional<TlsMaterial> latest_;  // what was tried last, good or bad
-  Status replaced_;                    // how that went
+  std::optional<TlsMaterial> latest_;          // what was tried last, good or bad
+  Status replaced_;                            // how that went
   Status status_;
-  Timer timer_;
+  PeriodicTimer timer_;
 };
 
 TlsFiles::TlsFiles(EventLoop& loop, TlsPaths paths, std::shared_ptr<TlsContext> context,

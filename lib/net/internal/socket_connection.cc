@@ -105,7 +105,7 @@ void SocketConnection::Start(StreamSocket socket, const TlsContext* tls,
                  : on_hello_ ? "no Hello came in time"
                              : "Hello was not answered in time"));
   });
-  WatchForStalls();
+  stall_timer_ = PeriodicTimer(loop_, stall_watch_.interval(), [this] { LookForStalls(); });
   if (tls == nullptr) return BeginHello();
   // What follows the last record may have to stay in the socket.
   if (options_.bulk) stream_.tls()->ReadAhead(false);
@@ -134,22 +134,16 @@ void SocketConnection::BeginHello() {
   Receive();
 }
 
-void SocketConnection::WatchForStalls() {
-  stall_timer_ = loop_.After(stall_watch_.interval(), [this] {
-    if (peer_.Expired(SystemClock().UnixSeconds())) {
-      return Close(Status(Code::kUnavailable, "the certificate of " + peer_.address +
-                                                  " has expired; connect again with a fresh one"));
-    }
-    const auto stalled = stall_watch_.Tick({.bytes_in = bytes_in_,
-                                            .bytes_out = bytes_out_,
-                                            .mid_frame = reader_.mid_frame(),
-                                            .queued = !queue_.empty()});
-    if (stalled) {
-      Close(*stalled);
-    } else {
-      WatchForStalls();
-    }
-  });
+void SocketConnection::LookForStalls() {
+  if (peer_.Expired(SystemClock().UnixSeconds())) {
+    return Close(Status(Code::kUnavailable, "the certificate of " + peer_.address +
+                                                " has expired; connect again with a fresh one"));
+  }
+  const auto stalled = stall_watch_.Tick({.bytes_in = bytes_in_,
+                                          .bytes_out = bytes_out_,
+                                          .mid_frame = reader_.mid_frame(),
+                                          .queued = !queue_.empty()});
+  if (stalled) Close(*stalled);
 }
 
 // --- Receiving --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include "net/internal/send_queue.h"
 #include "net/internal/stall_watch.h"
 #include "net/internal/stream.h"
+#include "net/periodic_timer.h"
 #include "wire/frame_reader.h"
 #include "wire/session.h"
 
@@ -126,7 +127,7 @@ class SocketConnection final : public Connection {
   void CloseSocket(Status status, Tell tell);
   void SayRefusal(const Status& status);
   void Finish(const Status& status);
-  void WatchForStalls();
+  void LookForStalls();
 
   EventLoop& loop_;
   const std::uint64_t id_;
@@ -159,7 +160,7 @@ class SocketConnection final : public Connection {
   bool closed_ = false;
 
   Timer handshake_timer_;
-  Timer stall_timer_;
+  PeriodicTimer stall_timer_;
   StallWatch stall_watch_;
   std::uint64_t bytes_in_ = 0;
   std::uint64_t bytes_out_ = 0;
