@@ -20,7 +20,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Start(net::EventLoop& loop
                                                             const ControlServerOptions& options) {
   std::unique_ptr<ControlServer> self(new ControlServer(loop, clock));
   RETURN_IF_ERROR(self->ServeControl(options.address));
-  self->ArmTick();
+  self->tick_ = net::PeriodicTimer(loop, kTick, [&service = self->service_] { service.Tick(); });
   return self;
 }
 
@@ -61,13 +61,6 @@ void ControlServer::Handle(const net::HttpRequest& request, const net::HttpRespo
   }
   service_.Handle(request,
                   [responder](net::HttpResponse response) { responder(std::move(response)); });
-}
-
-void ControlServer::ArmTick() {
-  tick_ = loop_.After(kTick, [this] {
-    service_.Tick();
-    ArmTick();
-  });
 }
 
 }  // namespace optcache::control

@@ -11,6 +11,7 @@
 #include "metrics/metrics_page.h"
 #include "net/event_loop.h"
 #include "net/http_server.h"
+#include "net/periodic_timer.h"
 
 namespace optcache::control {
 
@@ -41,7 +42,6 @@ class ControlServer {
   ControlServer(net::EventLoop& loop, const Clock& clock);
   Status ServeControl(const std::string& address);
   void Handle(const net::HttpRequest& request, const net::HttpResponder& responder);
-  void ArmTick();
 
   net::EventLoop& loop_;
   ControlService service_;
@@ -49,7 +49,7 @@ class ControlServer {
   std::unique_ptr<net::HttpServer> pages_;  // null: it has no port for them
   std::unique_ptr<net::HttpServer> control_;
   std::string url_;
-  net::Timer tick_;
+  net::PeriodicTimer tick_;
 };
 
 }  // namespace optcache::control
