@@ -77,16 +77,10 @@ void TakeNode(const kube::Json& node, reconcile::MemberMachine& machine) {
 
 ClusterSync::ClusterSync(Parts parts, std::function<void(const kube::ObjectKey&)> on_placed,
                          std::function<void()> on_begun)
-    : parts_(parts), on_placed_(std::move(on_placed)), on_begun_(std::move(on_begun)) {
-  Arm();
-}
-
-void ClusterSync::Arm() {
-  tick_ = parts_.loop.After(kTick, [this] {
-    Tick();
-    Arm();
-  });
-}
+    : parts_(parts),
+      on_placed_(std::move(on_placed)),
+      on_begun_(std::move(on_begun)),
+      tick_(parts.loop, kTick, [this] { Tick(); }) {}
 
 // Placement goes before the coordinator's tick: a successor that has learned who is there publishes
 // its first state in that tick, and must not place Datasets nowhere.

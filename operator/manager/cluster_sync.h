@@ -16,6 +16,7 @@
 #include "capacity/settled_reads.h"
 #include "control/control_service.h"
 #include "net/event_loop.h"
+#include "net/periodic_timer.h"
 #include "operator/manager/dataset_directory.h"
 #include "operator/manager/watches.h"
 #include "operator/reconcile/cluster/cluster_plan.h"
@@ -61,7 +62,6 @@ class ClusterSync {
   void VisitCounters(const CounterVisitor& visitor) const;
 
  private:
-  void Arm();
   void Tick();
   void LookWhatIsKnown(MonotonicTime now);
   void TakeSavings();
@@ -101,7 +101,7 @@ class ClusterSync {
   std::map<std::string, reconcile::MemberMachine> machines_;  // since something was touched
   reconcile::Cordons cordons_;
   std::set<std::string> draining_;  // Kubernetes nodes, in machines_
-  net::Timer tick_;
+  net::PeriodicTimer tick_;
 };
 
 }  // namespace optcache::manager
