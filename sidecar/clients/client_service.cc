@@ -90,7 +90,7 @@ Status ClientService::Open(net::EventLoop& loop, const Clock& clock, const std::
           {.path = socket, .arena_fd = arena.fd(), .arena_size = arena.size(), .users = users},
           clock, *this));
   watch_ = loop.WatchReadable(channel_->poll_fd(), [this] { channel_->ProcessReady(); });
-  TickLater(loop);
+  tick_ = net::PeriodicTimer(loop, kTick, [this] { channel_->Tick(); });
   return OkStatus();
 }
 
@@ -98,13 +98,6 @@ void ClientService::Close() {
   tick_.Cancel();
   watch_.Cancel();
   channel_.reset();
-}
-
-void ClientService::TickLater(net::EventLoop& loop) {
-  tick_ = loop.After(kTick, [this, &loop] {
-    channel_->Tick();
-    TickLater(loop);
-  });
 }
 
 void ClientService::VisitCounters(const CounterVisitor& visitor) const {

@@ -12,6 +12,7 @@
 #include "handoff/arena.h"
 #include "handoff/channel.h"
 #include "net/event_loop.h"
+#include "net/periodic_timer.h"
 #include "sidecar/clients/feeder.h"
 #include "sidecar/computed/computed_cache.h"
 #include "sidecar/manifests/dataset_registry.h"
@@ -104,7 +105,6 @@ class ClientService final : public ClientPort, public ComputedPort, public hando
   Result<const DatasetPort*> PortOf(handoff::ClientId client, handoff::DatasetHandle handle) const;
   void GetComputed(handoff::ClientId client, handoff::RequestId request,
                    const handoff::GetRequest& get);
-  void TickLater(net::EventLoop& loop);
 
   const DatasetRegistry& datasets_;
   Feeder* feeder_ = nullptr;
@@ -112,7 +112,7 @@ class ClientService final : public ClientPort, public ComputedPort, public hando
   const handoff::Arena* computed_memory_ = nullptr;
   std::unique_ptr<handoff::ChannelServer> channel_;
   net::Watch watch_;
-  net::Timer tick_;
+  net::PeriodicTimer tick_;
 };
 
 }  // namespace optcache::sidecar

@@ -21,6 +21,7 @@
 #include "base/utf8.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
+#include "net/periodic_timer.h"
 #include "net/stop_signals.h"
 #include "net/tls_files.h"
 #include "sampler/order_source.h"
@@ -137,7 +138,7 @@ class WarmRun {
   std::unique_ptr<net::HttpClient> http_;  // outlives the registry
   std::unique_ptr<DatasetRegistry> registry_;
   net::Timer alarm_timer_;
-  net::Timer show_timer_;
+  net::PeriodicTimer show_timer_;
   net::Timer manifest_timer_;
   net::Timer limit_timer_;
   net::Timer farewell_timer_;
@@ -232,6 +233,7 @@ void WarmRun::Begin(const ServedDataset& dataset) {
   node_->Open(*warmer_);
   warmer_->Start();
   Show();
+  show_timer_ = net::PeriodicTimer(loop_, kShowEvery, [this] { Show(); });
 }
 
 void WarmRun::End(Status why) {
@@ -250,7 +252,6 @@ void WarmRun::Show() {
     log_at_ = now + kLogEvery;
     Log(LogLevel::kInfo, "warming", {{"done", counts.ended()}, {"all", counts.samples}});
   }
-  show_timer_ = loop_.After(kShowEvery, [this] { Show(); });
 }
 
 void WarmRun::RunAlarms() {
