@@ -291,14 +291,14 @@ Status LocalCluster::StartMachine(const Machine& machine, const MachineOptions& 
 void LocalCluster::TickChildren() {
   supervisor_.Tick(clock_.Now());
   if (!supervisor_.failure().ok()) Stop();
-  if (stopping_ && supervisor_.running() == 0) return loop_.Stop();
-  child_timer_ = loop_.After(kChildTick, [this] { TickChildren(); });
+  if (!stopping_ || supervisor_.running() > 0) return;
+  child_timer_.Cancel();
+  loop_.Stop();
 }
 
 void LocalCluster::SplitMemory() {
   if (auto specs = split_.Update(server_->service().Status(), clock_.Now()))
     server_->service().SetDatasets(*std::move(specs), {});
-  split_timer_ = loop_.After(kSplitEvery, [this] { SplitMemory(); });
 }
 
 void LocalCluster::Stop() {
@@ -316,15 +316,19 @@ void LocalCluster::Show() {
   } else {
     screen_.Say(FormatStatusLine(status));
   }
-  screen_timer_ =
-      loop_.After(screen_.is_terminal() ? kScreenEvery : kLineEvery, [this] { Show(); });
 }
 
 Status LocalCluster::Run() {
   const net::StopSignals signals(loop_, [this] { Stop(); });
+  child_timer_ = net::PeriodicTimer(loop_, kChildTick, [this] { TickChildren(); });
   TickChildren();
+  split_timer_ = net::PeriodicTimer(loop_, kSplitEvery, [this] { SplitMemory(); });
   SplitMemory();
-  if (shows_) Show();
+  if (shows_) {
+    screen_timer_ = net::PeriodicTimer(loop_, screen_.is_terminal() ? kScreenEvery : kLineEvery,
+                                       [this] { Show(); });
+    Show();
+  }
   loop_.Run();
   return supervisor_.failure();
 }

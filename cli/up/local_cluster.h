@@ -18,6 +18,7 @@
 #include "cli/up/supervisor.h"
 #include "control/control_server.h"
 #include "net/event_loop.h"
+#include "net/periodic_timer.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
@@ -103,9 +104,9 @@ class LocalCluster {
   std::string run_dir_;  // sockets that no other user may reach
   std::unique_ptr<control::ControlServer> server_;
   MemorySplit split_;
-  net::Timer split_timer_;
-  net::Timer child_timer_;
-  net::Timer screen_timer_;
+  net::PeriodicTimer split_timer_;
+  net::PeriodicTimer child_timer_;
+  net::PeriodicTimer screen_timer_;
   std::function<void()> on_stop_;
   bool shows_ = true;
   bool stopping_ = false;
