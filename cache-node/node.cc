@@ -129,6 +129,7 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
   }
   node->ConnectToCoordinator();
   node->Tick();
+  node->tick_ = net::PeriodicTimer(loop, kTick, [self = node.get()] { self->Tick(); });
   return node;
 }
 
@@ -480,7 +481,6 @@ void Node::Tick() {
     reported_changes_ = changes;
     control_->ReportSoon();
   }
-  tick_ = loop_.After(kTick, [this] { Tick(); });
 }
 
 }  // namespace optcache::node

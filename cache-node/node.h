@@ -35,6 +35,7 @@
 #include "net/client_pool.h"
 #include "net/connection.h"
 #include "net/event_loop.h"
+#include "net/periodic_timer.h"
 #include "net/server.h"
 #include "net/worker_thread.h"
 
@@ -202,7 +203,7 @@ class Node final : public Effects {
   ByteCount reported_disk_ = 0;
   bool shares_are_due_ = false;  // some sidecars ask that did not ask when they were told last
   std::uint64_t ticks_ = 0;
-  net::Timer tick_;
+  net::PeriodicTimer tick_;
   net::Timer drain_;
   LogLimit attach_log_;
   std::optional<NodeDataset::Ending> ending_;  // it drains

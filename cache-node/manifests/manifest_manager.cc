@@ -54,15 +54,16 @@ Result<std::unique_ptr<ManifestManager>> ManifestManager::Start(net::EventLoop& 
                                                   manifests.Handle(std::move(request), respond);
                                                 }));
   keep->url_ = "https://" + net::FormatAddress({.host = options.host, .port = keep->http_->port()});
-  keep->Sweep();
+  keep->store_.KeepNamed(keep->named_);
+  keep->sweep_ = net::PeriodicTimer(loop, kSweepEvery,
+                                    [self = keep.get()] { self->store_.KeepNamed(self->named_); });
   return keep;
 }
 
 ManifestManager::ManifestManager(net::EventLoop& loop, const Clock& clock,
                                  const ManifestManagerOptions& options, ManifestStore store,
                                  Parts parts, Hooks hooks)
-    : loop_(loop),
-      node_(options.node),
+    : node_(options.node),
       hooks_(std::move(hooks)),
       store_(std::move(store)),
       fetcher_(loop,
@@ -73,7 +74,7 @@ ManifestManager::ManifestManager(net::EventLoop& loop, const Clock& clock,
                 .holders = [this](const std::string& digest) { return HoldersOf(digest); },
                 .on_stored = [this](const std::string& digest) { OnStored(digest); }},
                options.seed),
-      server_({.loop = loop_,
+      server_({.loop = loop,
                .store = store_,
                .worker = worker_,
                .tokens = parts.tokens,
@@ -157,11 +158,6 @@ void ManifestManager::Read(const std::string& digest, Done done) {
         Get(digest, std::move(*shared_done));
       });
   if (!begun.ok()) (*shared_done)(Error(begun));
-}
-
-void ManifestManager::Sweep() {
-  store_.KeepNamed(named_);
-  sweep_ = loop_.After(kSweepEvery, [this] { Sweep(); });
 }
 
 void ManifestManager::VisitCounters(const CounterVisitor& visitor) const {

@@ -23,6 +23,7 @@
 #include "net/event_loop.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
+#include "net/periodic_timer.h"
 #include "net/tls.h"
 #include "net/worker_thread.h"
 
@@ -78,9 +79,7 @@ class ManifestManager {
   std::vector<std::string> HoldersOf(const std::string& digest) const;
   void OnStored(const std::string& digest);
   void Read(const std::string& digest, Done done);
-  void Sweep();
 
-  net::EventLoop& loop_;
   std::string node_;
   Hooks hooks_;
   std::string url_;
@@ -92,7 +91,7 @@ class ManifestManager {
   ManifestFetcher fetcher_;
   ManifestServer server_;
   std::unique_ptr<net::HttpServer> http_;
-  net::Timer sweep_;
+  net::PeriodicTimer sweep_;
   // Last: their threads end first. Pieces do not wait until a manifest is checked.
   net::WorkerThread worker_;
   net::WorkerThread pieces_;

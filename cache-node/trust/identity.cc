@@ -50,6 +50,7 @@ Identity::Identity(net::EventLoop& loop, const Clock& clock, IdentityOptions opt
 
 void Identity::Start(std::function<void()> on_ready) {
   on_ready_ = std::move(on_ready);
+  trust_timer_ = net::PeriodicTimer(loop_, kLookEvery, [this] { LookAtTrust(); });
   LookAtTrust();
   RenewWhenDue();
 }
@@ -62,7 +63,6 @@ Status Identity::Ready() const {
 
 // The ConfigMap may come after the pod, and changes when the CA does.
 void Identity::LookAtTrust() {
-  trust_timer_ = loop_.After(kLookEvery, [this] { LookAtTrust(); });
   auto trust = ReadFile(options_.ca_file, pki::kMaxBundleBytes);
   if (!trust) {
     if (trust_.empty()) Failed(std::move(trust).error().WithContext("the CA bundle"));

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "cache-node/control/control_http.h"
 #include "net/event_loop.h"
+#include "net/periodic_timer.h"
 #include "net/tls.h"
 
 namespace optcache::node {
@@ -83,7 +84,7 @@ class Identity {
   bool asking_ = false;
   std::uint64_t renewals_ = 0;
   std::uint64_t failures_ = 0;
-  net::Timer trust_timer_;
+  net::PeriodicTimer trust_timer_;
   net::Timer renew_timer_;
 };
 
