@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/callback_guard.h"
 #include "net/http_client.h"
 
 namespace optcache::node {
@@ -26,9 +27,10 @@ class FakeHttp final : public net::HttpClient {
     auto stream = std::make_unique<FakeStream>();
     const auto shared = std::make_shared<const net::HttpStreamEvents>(std::move(events));
     Send(std::move(request), {},
-         [alive = stream->alive, shared](const Result<net::HttpResponse>& response) {
-           if (*alive) Tell(alive, shared, response);
-         });
+         stream->guard.Wrap(
+             [life = stream->guard.token(), shared](const Result<net::HttpResponse>& response) {
+               Tell(life, shared, response);
+             }));
     return stream;
   }
   // The oldest request that waits gets this answer.
@@ -43,22 +45,18 @@ class FakeHttp final : public net::HttpClient {
 
  private:
   struct FakeStream final : net::HttpStream {
-    FakeStream() = default;
-    ~FakeStream() override { *alive = false; }
-    FakeStream(const FakeStream&) = delete;
-    FakeStream& operator=(const FakeStream&) = delete;
-    std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+    CallbackGuard guard;
   };
-  static void Tell(const std::shared_ptr<bool>& alive,
+  static void Tell(const CallbackGuard::Token& life,
                    const std::shared_ptr<const net::HttpStreamEvents>& events,
                    const Result<net::HttpResponse>& response) {
     if (!response) return events->on_end(response.error());
     net::HttpHeaders headers = response->headers;
     headers.emplace_back("Content-Length", std::to_string(response->body.size()));
     events->on_response(response->status, headers);
-    if (!*alive) return;
-    events->on_piece(response->body, [alive, events] {
-      if (*alive) events->on_end(OkStatus());
+    if (life.expired()) return;
+    events->on_piece(response->body, [life, events] {
+      if (!life.expired()) events->on_end(OkStatus());
     });
   }
 };
