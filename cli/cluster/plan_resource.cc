@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -20,6 +19,7 @@ namespace optcache::cli {
 namespace {
 
 using kube::BoolAt;
+using kube::CountAt;
 using kube::Find;
 using kube::Items;
 using kube::Json;
@@ -27,11 +27,6 @@ using kube::NumberAt;
 using kube::TextAt;
 
 constexpr std::uint32_t kIncarnationsTried = 64;
-
-std::uint64_t CountAt(const Json& object, std::string_view pointer) {
-  return static_cast<std::uint64_t>(
-      std::max<std::int64_t>(0, NumberAt(object, pointer).value_or(0)));
-}
 
 std::optional<ByteCount> BytesAt(const Json& object, std::string_view pointer) {
   const auto bytes = NumberAt(object, pointer);
@@ -221,13 +216,6 @@ std::string DescribeRevision(const std::vector<PlanRevision>& revisions, std::st
   const PlanRevision* const revision = FindRevision(revisions, hash);
   if (revision == nullptr) return fmt::format("revision {}", hash);
   return fmt::format("revision {} ({})", revision->number, hash);
-}
-
-std::string PercentText(const std::string& ratio) {
-  char* end = nullptr;
-  const double value = std::strtod(ratio.c_str(), &end);
-  if (ratio.empty() || *end != '\0') return ratio.empty() ? "-" : ratio;
-  return fmt::format("{:.1f} %", value * 100);
 }
 
 nlohmann::ordered_json FiguresAsJson(const PlanFigures& figures) {

@@ -136,8 +136,6 @@ const PlanRevision* FindRevision(const std::vector<PlanRevision>& revisions, std
 // "revision 3 (5f0c9a1b22)", or "revision 5f0c9a1b22" if its number is not known.
 std::string DescribeRevision(const std::vector<PlanRevision>& revisions, std::string_view hash);
 
-// "56.2 %" of "0.562"; "-" of nothing; what is no number stays.
-std::string PercentText(const std::string& ratio);
 // For scripts; what is not known is left out.
 nlohmann::ordered_json FiguresAsJson(const PlanFigures& figures);
 // "42 %" of its pass; empty: not known.

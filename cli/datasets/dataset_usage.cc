@@ -17,11 +17,13 @@
 #include "cli/terminal/choose.h"
 #include "cli/terminal/print.h"
 #include "cli/terminal/text_table.h"
+#include "cli/terminal/value_text.h"
 #include "kube/object.h"
 
 namespace optcache::cli {
 namespace {
 
+using kube::CountAt;
 using kube::Json;
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -44,27 +46,21 @@ struct DuFlags {
   KubectlOptions kubectl;
 };
 
-ByteCount BytesAt(const Json& object, std::string_view pointer) {
-  return static_cast<ByteCount>(
-      std::max<std::int64_t>(0, kube::NumberAt(object, pointer).value_or(0)));
-}
-
 DatasetUsage UsageOf(const Json& dataset) {
   const Json& status = kube::Find(dataset, "/status");
   DatasetUsage usage{.name = kube::KeyOf(dataset).ToString(),
-                     .samples = BytesAt(status, "/samples"),
-                     .bytes = BytesAt(status, "/bytes"),
-                     .granted = BytesAt(status, "/capacity/granted"),
-                     .cached = BytesAt(status, "/cachedBytes")};
+                     .samples = CountAt(status, "/samples"),
+                     .bytes = CountAt(status, "/bytes"),
+                     .granted = CountAt(status, "/capacity/granted"),
+                     .cached = CountAt(status, "/cachedBytes")};
   for (const Json& node : kube::Items(status, "/nodes")) {
-    usage.nodes.push_back({.name = kube::TextAt(node, "/name"), .cached = BytesAt(node, "/bytes")});
+    usage.nodes.push_back({.name = kube::TextAt(node, "/name"), .cached = CountAt(node, "/bytes")});
   }
   return usage;
 }
 
 std::string Part(ByteCount part, ByteCount whole) {
-  if (whole == 0) return "-";
-  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return whole == 0 ? "-" : PercentText(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 DatasetUsage TotalOf(const std::vector<DatasetUsage>& usage) {

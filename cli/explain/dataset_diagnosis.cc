@@ -21,6 +21,7 @@
 #include "cli/cluster/plan_resource.h"
 #include "cli/explain/reader_finding.h"
 #include "cli/rollout/rollout_progress.h"
+#include "cli/terminal/value_text.h"
 #include "kube/conditions.h"
 #include "kube/object.h"
 
@@ -30,6 +31,7 @@ namespace {
 using kube::Condition;
 using kube::ConditionOf;
 using kube::ConditionStatus;
+using kube::CountAt;
 using kube::Find;
 using kube::Items;
 using kube::Json;
@@ -145,8 +147,7 @@ class DatasetTeller {
   std::string Advise(const std::array<AdviceFor, N>& table, std::string_view reason) const;
   std::string Filled(std::string_view text) const;
   std::string BytesText(std::string_view pointer) const {
-    return FormatBytes(
-        static_cast<ByteCount>(std::max<std::int64_t>(0, NumberAt(status_, pointer).value_or(0))));
+    return FormatBytes(CountAt(status_, pointer));
   }
 
   const Json& dataset_;
@@ -229,16 +230,15 @@ void DatasetTeller::TellPlacement() {
   if (!Is("Placed", ConditionStatus::kTrue)) return;
   findings_.push_back(Fine("placement", placed.message));
   std::string memory = fmt::format("{} granted", BytesText("/capacity/granted"));
-  if (NumberAt(status_, "/capacity/maximum"))
+  if (CountAt(status_, "/capacity/maximum") > 0)
     memory += fmt::format(" of {} asked for", BytesText("/capacity/maximum"));
-  if (NumberAt(status_, "/capacity/onDisk").value_or(0) > 0)
+  if (CountAt(status_, "/capacity/onDisk") > 0)
     memory += fmt::format(", of it {} on disk", BytesText("/capacity/onDisk"));
   memory += fmt::format("; {} are cached", BytesText("/cachedBytes"));
   const Json& holders = Items(status_, "/nodes");
   for (std::size_t i = 0; i < std::min(holders.size(), kMaxHoldersShown); ++i) {
-    const auto bytes = static_cast<ByteCount>(NumberAt(holders[i], "/bytes").value_or(0));
     memory += fmt::format("{}{} {}", i == 0 ? ": " : ", ", TextAt(holders[i], "/name"),
-                          FormatBytes(bytes));
+                          FormatBytes(CountAt(holders[i], "/bytes")));
   }
   if (holders.size() > kMaxHoldersShown)
     memory += fmt::format(", and {} more nodes", holders.size() - kMaxHoldersShown);

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "cli/explain/job_diagnosis.h"
 #include "cli/explain/reader_finding.h"
+#include "cli/terminal/value_text.h"
 #include "coordination/codec.h"
 #include "coordination/revisions.h"
 
@@ -105,8 +106,8 @@ void TellHitsOf(const DatasetStatus& dataset, std::vector<Finding>& findings) {
     return;
   }
   const std::string text = fmt::format(
-      "{:.1f} % of the last reads came from the cache{}", *ratios.observed * 100,
-      ratios.predicted ? fmt::format("; {:.1f} % were predicted", *ratios.predicted * 100)
+      "{} of the last reads came from the cache{}", PercentText(*ratios.observed),
+      ratios.predicted ? fmt::format("; {} were predicted", PercentText(*ratios.predicted))
                        : ", and nothing was predicted of them");
   if (!ratios.predicted || *ratios.observed + kFarBelow >= *ratios.predicted) {
     findings.push_back(Fine("hit ratio", text));

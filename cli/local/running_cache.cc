@@ -21,6 +21,7 @@ namespace {
 
 using coordination::DatasetStatus;
 using coordination::StreamStatus;
+using kube::CountAt;
 using kube::Json;
 
 Result<RunningJob> MakeJob(const std::string& name, const std::string& recipe) {
@@ -49,19 +50,14 @@ Result<RunningJob> JobOfStream(const StreamStatus& stream) {
   return job;
 }
 
-std::uint64_t CountUnder(const Json& object, const char* pointer) {
-  return static_cast<std::uint64_t>(
-      std::max<std::int64_t>(kube::NumberAt(object, pointer).value_or(0), 0));
-}
-
 Result<RunningJob> JobOfJson(const Json& json) {
   const std::string name = kube::TextAt(json, "/name");
   ASSIGN_OR_RETURN(RunningJob job, MakeJob(name, kube::TextAt(json, "/recipe")));
-  job.epoch = CountUnder(json, "/epoch");
+  job.epoch = CountAt(json, "/epoch");
   job.epoch_step = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      CountUnder(json, "/epochStep"), std::numeric_limits<std::uint32_t>::max()));
-  job.position = static_cast<Position>(CountUnder(json, "/position"));
-  job.length = static_cast<Position>(CountUnder(json, "/length"));
+      CountAt(json, "/epochStep"), std::numeric_limits<std::uint32_t>::max()));
+  job.position = static_cast<Position>(CountAt(json, "/position"));
+  job.length = static_cast<Position>(CountAt(json, "/length"));
   job.rate = std::max(ParseDecimal(kube::TextAt(json, "/rate")).value_or(0), 0.0);
   return job;
 }
@@ -157,10 +153,10 @@ Result<RunningCache> RunningCacheOf(const Json& plan, const Json& resource) {
   RunningCache cache{
       .dataset = kube::KeyOf(resource).ToString(),
       .manifest_digest = kube::TextAt(resource, "/status/manifestDigest"),
-      .samples = std::min<std::uint64_t>(CountUnder(resource, "/status/samples"), kNoSample),
-      .bytes = CountUnder(resource, "/status/bytes"),
-      .capacity = CountUnder(resource, "/status/capacity/granted"),
-      .maximum = CountUnder(resource, "/status/capacity/maximum"),
+      .samples = std::min<std::uint64_t>(CountAt(resource, "/status/samples"), kNoSample),
+      .bytes = CountAt(resource, "/status/bytes"),
+      .capacity = CountAt(resource, "/status/capacity/granted"),
+      .maximum = CountAt(resource, "/status/capacity/maximum"),
       .nodes = static_cast<std::uint32_t>(kube::Items(resource, "/status/nodes").size()),
       .retention = RetentionIn(kube::TextAt(plan, "/spec/retention")),
       .objective = kube::TextAt(plan, "/spec/objective") == "Requests"
@@ -169,7 +165,7 @@ Result<RunningCache> RunningCacheOf(const Json& plan, const Json& resource) {
       .jobs = {},
       .price = {}};
   for (const Json& json : kube::Items(plan, "/status/jobs")) {
-    if (CountUnder(json, "/ranks") == 0) continue;
+    if (CountAt(json, "/ranks") == 0) continue;
     if (kube::Find(json, "/earlierManifest") == true)
       return std::unexpected(ReadsAnotherList(kube::TextAt(json, "/name"), cache.dataset));
     ASSIGN_OR_RETURN(RunningJob job, JobOfJson(json));

@@ -29,6 +29,7 @@
 #include "cli/terminal/print.h"
 #include "cli/terminal/stop_wait.h"
 #include "cli/terminal/text_table.h"
+#include "cli/terminal/value_text.h"
 
 namespace optcache::cli {
 namespace {

@@ -1,10 +1,9 @@
-#include <cmath>
-#include <cstdlib>
-
 #include <fmt/format.h>
 
+#include "base/decimal.h"
 #include "cli/cluster/prediction.h"
 #include "cli/terminal/text_table.h"
+#include "cli/terminal/value_text.h"
 
 namespace optcache::cli {
 namespace {
@@ -12,16 +11,9 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-std::optional<double> NumberOf(const std::string& ratio) {
-  char* end = nullptr;
-  const double value = std::strtod(ratio.c_str(), &end);
-  if (ratio.empty() || *end != '\0' || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
 std::string PointsText(const std::string& from, const std::string& to) {
-  const auto before = NumberOf(from);
-  const auto after = NumberOf(to);
+  const auto before = ParseDecimal(from);
+  const auto after = ParseDecimal(to);
   if (!before || !after) return "-";
   return fmt::format("{:+.1f} points", (*after - *before) * 100);
 }

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/terminal/value_text.h"
 #include "sampler/order_source.h"
 #include "simulation/reads.h"
 
@@ -27,10 +28,6 @@ using simulation::PolicyKind;
 
 std::string RateText(double bytes_per_second) {
   return FormatBytes(ToWhole<ByteCount>(bytes_per_second)) + "/s";
-}
-
-std::string ShareText(double share) {
-  return fmt::format("{:.1f} %", share * 100);
 }
 
 Result<PolicyKind> PolicyOfCache(const RunningCache& cache) {
@@ -86,7 +83,7 @@ Result<simulation::Reads> ReadsOfJobs(const RunningCache& cache, std::uint32_t e
 
 std::string ValueOfGoal(const Suggestion& suggestion, double value) {
   return suggestion.report.goal.of == simulation::Goal::Of::kWaiting
-             ? "training waits " + ShareText(value) + " of the time"
+             ? "training waits " + PercentText(value) + " of the time"
              : "the run costs " + dataset::FormatMoney(value);
 }
 
@@ -138,11 +135,11 @@ Result<StoreShare> ShareOf(double store_rate, double job_rate,
           "the jobs wait for samples, up to {} of the time, so how fast they read when they never "
           "wait is not known. Measure it with `optcache headspace`, and set --job-rate, for "
           "example 800Mi (a second, of all jobs together)",
-          ShareText(std::min(measured->waited, 1.0))));
+          PercentText(std::min(measured->waited, 1.0))));
     }
     job_rate = measured->jobs / (1 - measured->waited);
     job_basis = fmt::format("measured while they waited {} of the time at most",
-                            ShareText(measured->waited));
+                            PercentText(measured->waited));
   }
   return StoreShare{
       .bandwidth = store_rate / job_rate,
@@ -201,7 +198,7 @@ std::string SuggestionAsText(const Suggestion& suggestion) {
   const RunningCache& cache = suggestion.cache;
   std::string text = UntilAsTable(suggestion.report);
   text +=
-      fmt::format("Now: a capacity of {} ({}), with which {}.\n", ShareText(CapacityShare(cache)),
+      fmt::format("Now: a capacity of {} ({}), with which {}.\n", PercentText(CapacityShare(cache)),
                   FormatBytes(cache.capacity), ValueOfGoal(suggestion, suggestion.now_value));
   text += fmt::format(
       "Simulated: {} epochs of {} that read{} {} now, in {} order, from where {} now, on {} that "

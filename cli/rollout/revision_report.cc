@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "cli/terminal/text_table.h"
+#include "cli/terminal/value_text.h"
 #include "cli/terminal/yaml_text.h"
 
 namespace optcache::cli {

@@ -15,6 +15,7 @@
 
 #include "cli/terminal/svg_chart.h"
 #include "cli/terminal/text_table.h"
+#include "cli/terminal/value_text.h"
 
 namespace optcache::cli {
 namespace {
@@ -31,10 +32,6 @@ bool IsWaiting(const UntilReport& report) {
 
 std::string_view ValueName(const UntilReport& report) {
   return IsWaiting(report) ? "waiting" : "cost";
-}
-
-std::string PercentText(double share) {
-  return fmt::format("{:.1f} %", share * 100);
 }
 
 std::string ValueText(const UntilReport& report, double value) {

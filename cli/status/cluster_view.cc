@@ -14,6 +14,7 @@
 
 #include "cli/rollout/rollout_progress.h"
 #include "cli/terminal/text_table.h"
+#include "cli/terminal/value_text.h"
 #include "kube/conditions.h"
 #include "kube/object.h"
 
@@ -22,6 +23,7 @@ namespace {
 
 using kube::ConditionOf;
 using kube::ConditionStatus;
+using kube::CountAt;
 using kube::Find;
 using kube::Items;
 using kube::Json;
@@ -34,19 +36,6 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr const char* kComponentLabel = "app.kubernetes.io/component";
 constexpr const char* kOperator = "operator";
-
-std::uint64_t CountAt(const Json& object, std::string_view pointer) {
-  return static_cast<std::uint64_t>(
-      std::max<std::int64_t>(0, NumberAt(object, pointer).value_or(0)));
-}
-
-// "0.302" as "30.2 %"; what is no number stays.
-std::string Percent(const std::string& ratio) {
-  char* end = nullptr;
-  const double value = std::strtod(ratio.c_str(), &end);
-  if (ratio.empty() || *end != '\0') return ratio.empty() ? "-" : ratio;
-  return fmt::format("{:.1f} %", value * 100);
-}
 
 std::optional<SavedRow> ReadSaved(const Json& saved) {
   if (!saved.is_object()) return std::nullopt;
@@ -150,7 +139,7 @@ Rows DatasetRows(const ClusterView& view) {
                     row.bytes == 0 ? "-" : FormatBytes(row.bytes), FormatBytes(row.granted),
                     FormatBytes(row.cached_bytes),
                     row.saved_rate == 0 ? "-" : FormatBytes(row.saved_rate) + "/s",
-                    Percent(row.hit_ratio), Percent(row.predicted_hit_ratio),
+                    PercentText(row.hit_ratio), PercentText(row.predicted_hit_ratio),
                     fmt::format("{}", row.nodes)});
   }
   return rows;

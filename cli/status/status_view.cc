@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/terminal/text_table.h"
+#include "cli/terminal/value_text.h"
 #include "coordination/codec.h"
 
 namespace optcache::cli {
@@ -26,12 +27,8 @@ constexpr double kLateSeconds = 5;
 constexpr std::ptrdiff_t kDiskColumns = 5;  // after USED; only where some node has a disk
 constexpr std::size_t kDigestShown = 12;    // of a manifest that jobs still read, as in metrics
 
-std::string Percent(double ratio) {
-  return fmt::format("{:.1f} %", ratio * 100);
-}
-
 std::string PercentOf(std::optional<double> ratio) {
-  return ratio ? Percent(*ratio) : "-";
+  return ratio ? PercentText(*ratio) : "-";
 }
 
 // 1234567 as 1,234,567.
@@ -126,7 +123,7 @@ std::string FormatStreams(const ClusterStatus& status) {
                                              : static_cast<double>(stream.position) /
                                                    static_cast<double>(stream.length);
       rows.push_back({fmt::format("{}#{}", stream.name, stream.incarnation), RanksOf(stream),
-                      std::to_string(stream.pass), Percent(done),
+                      std::to_string(stream.pass), PercentText(done),
                       stream.rate > 0 ? fmt::format("{:.0f}/s", stream.rate) : "-",
                       stream.order_known ? "known" : "unknown", stream.planned ? "yes" : "no"});
     }

@@ -5,9 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/decimal.h"
 
 namespace optcache::cli {
 namespace {
@@ -79,6 +82,16 @@ std::string FormatValue(double value, std::string_view unit) {
   if (unit == "s") return value == 0 ? "0 s" : Scaled(value, kSeconds);
   if (unit == "short") return Scaled(value, kShort);
   return Digits(value);
+}
+
+std::string PercentText(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
+std::string PercentText(const std::string& share) {
+  if (share.empty()) return "-";
+  const std::optional<double> number = ParseDecimal(share);
+  return number ? PercentText(*number) : share;
 }
 
 std::vector<double> AxisTicks(double low, double high, int count, std::string_view unit) {

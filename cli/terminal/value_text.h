@@ -11,6 +11,10 @@ namespace optcache::cli {
 // percentunit, bytes, Bps, ops, s, short; any other unit: the number alone.
 std::string FormatValue(double value, std::string_view unit);
 
+// "56.2 %" of 0.562, and of "0.562"; "-" of an empty text, and what is no number stays.
+std::string PercentText(double share);
+std::string PercentText(const std::string& share);
+
 // Round numbers of that unit from `low` to `high` or a little beyond, about `count` of them.
 std::vector<double> AxisTicks(double low, double high, int count, std::string_view unit);
 

@@ -6,7 +6,6 @@
 
 #include "cli/warmup/warmup_cluster.h"
 
-#include <algorithm>
 #include <charconv>
 #include <thread>
 #include <vector>
@@ -38,11 +37,6 @@ Status ExplainMissing(Status error) {
             "upgrade --install optcache charts/optcache"};
   }
   return error;
-}
-
-ByteCount BytesIn(const kube::Json& object, std::string_view pointer) {
-  return static_cast<ByteCount>(
-      std::max<std::int64_t>(kube::NumberAt(object, pointer).value_or(0), 0));
 }
 
 Result<WarmupView> LookAt(const Kubectl& kubectl, const ClusterWarmup& warmup,
@@ -134,8 +128,8 @@ Result<WarmupView> ReadWarmupView(std::string_view object) {
                            : complete.status == kube::ConditionStatus::kTrue
                                ? WarmupView::Stage::kComplete
                                : WarmupView::Stage::kUnderWay,
-                  .bytes = BytesIn(json, "/status/bytes"),
-                  .total_bytes = BytesIn(json, "/status/totalBytes"),
+                  .bytes = kube::CountAt(json, "/status/bytes"),
+                  .total_bytes = kube::CountAt(json, "/status/totalBytes"),
                   .reason = told.reason,
                   .message = told.message};
   const std::string progress = kube::TextAt(json, "/status/progress");

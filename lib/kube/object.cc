@@ -7,6 +7,7 @@
 
 #include "kube/object.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -90,6 +91,11 @@ std::optional<std::int64_t> NumberAt(const Json& object, std::string_view pointe
   }
   if (value.is_number_integer()) return value.get<std::int64_t>();
   return std::nullopt;
+}
+
+std::uint64_t CountAt(const Json& object, std::string_view pointer) {
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(NumberAt(object, pointer).value_or(0), 0));
 }
 
 bool BoolAt(const Json& object, std::string_view pointer) {

@@ -41,6 +41,8 @@ const Json& Items(const Json& object, std::string_view pointer);
 std::string TextAt(const Json& object, std::string_view pointer);
 // The integer there; nothing if it is none or does not fit.
 std::optional<std::int64_t> NumberAt(const Json& object, std::string_view pointer);
+// The count there; 0 if it is none, is below 0 or does not fit.
+std::uint64_t CountAt(const Json& object, std::string_view pointer);
 bool BoolAt(const Json& object, std::string_view pointer);
 
 // One step of a pointer: '/' and '~' escaped, for keys like "app.kubernetes.io/name".

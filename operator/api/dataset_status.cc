@@ -10,10 +10,7 @@
 namespace optcache::api {
 namespace {
 
-std::uint64_t CountAt(const kube::Json& status, std::string_view pointer) {
-  const auto number = kube::NumberAt(status, pointer);
-  return number && *number > 0 ? static_cast<std::uint64_t>(*number) : 0;
-}
+using kube::CountAt;
 
 std::optional<double> RatioAt(const kube::Json& status, std::string_view pointer) {
   const std::optional<double> ratio = ParseDecimal(kube::TextAt(status, pointer));

@@ -1,6 +1,5 @@
 #include "operator/api/warmup_types.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <span>
@@ -18,11 +17,6 @@ constexpr std::int64_t kMaxTtlSeconds = 366LL * 24 * 3600;
 
 constexpr std::array<std::pair<std::string_view, WarmupWhen>, 2> kWhens{
     {{"Once", WarmupWhen::kOnce}, {"OnIndexed", WarmupWhen::kOnIndexed}}};
-
-std::uint64_t AmountAt(const kube::Json& object, std::string_view pointer) {
-  return static_cast<std::uint64_t>(
-      std::max<std::int64_t>(kube::NumberAt(object, pointer).value_or(0), 0));
-}
 
 }  // namespace
 
@@ -64,9 +58,9 @@ WarmupStatus ParseWarmupStatus(const kube::Json& object) {
   WarmupStatus status{
       .observed_generation = kube::NumberAt(object, "/status/observedGeneration").value_or(0),
       .manifest_digest = kube::TextAt(object, "/status/manifestDigest"),
-      .samples = AmountAt(object, "/status/samples"),
-      .bytes = AmountAt(object, "/status/bytes"),
-      .total_bytes = AmountAt(object, "/status/totalBytes"),
+      .samples = kube::CountAt(object, "/status/samples"),
+      .bytes = kube::CountAt(object, "/status/bytes"),
+      .total_bytes = kube::CountAt(object, "/status/totalBytes"),
       .start_time = kube::TextAt(object, "/status/startTime"),
       .completion_time = kube::TextAt(object, "/status/completionTime")};
   const std::string progress = kube::TextAt(object, "/status/progress");

@@ -25,6 +25,7 @@ using coordination::PassMark;
 using coordination::PassSums;
 using coordination::RolloutPhase;
 using coordination::RolloutState;
+using kube::CountAt;
 using kube::Json;
 
 constexpr double kPermille = 1000;
@@ -49,11 +50,6 @@ std::string Time(std::int64_t seconds) {
 
 std::int64_t TimeAt(const Json& json, std::string_view pointer) {
   return std::llround(kube::ParseTime(kube::TextAt(json, pointer)).value_or(0));
-}
-
-std::uint64_t CountAt(const Json& json, std::string_view pointer) {
-  const auto number = kube::NumberAt(json, pointer);
-  return number && *number > 0 ? static_cast<std::uint64_t>(*number) : 0;
 }
 
 // "0.562" as 562; what is none is 0.

@@ -101,16 +101,11 @@ bool IsSecurityContext(const Json& context) {
   return true;
 }
 
-std::uint64_t CountIn(const Json& json, std::string_view pointer) {
-  return static_cast<std::uint64_t>(
-      std::max<std::int64_t>(kube::NumberAt(json, pointer).value_or(0), 0));
-}
-
 // A name of the source goes where people see it.
 dataset::ChangedObjects ObjectsIn(const Json& objects) {
   std::string first = kube::TextAt(objects, "/first");
   std::ranges::replace_if(first, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return {.count = CountIn(objects, "/count"), .first = std::move(first)};
+  return {.count = kube::CountAt(objects, "/count"), .first = std::move(first)};
 }
 
 }  // namespace
@@ -199,9 +194,9 @@ Result<IndexResult> ParseIndexResult(std::string_view termination_message) {
     }
     return result;
   }
-  result.samples = CountIn(json, "/samples");
-  result.bytes = CountIn(json, "/bytes");
-  result.largest = CountIn(json, "/largest");
+  result.samples = kube::CountAt(json, "/samples");
+  result.bytes = kube::CountAt(json, "/bytes");
+  result.largest = kube::CountAt(json, "/largest");
   if (const Json& changes = kube::Find(json, "/changes"); changes.is_object()) {
     result.changes = {.added = ObjectsIn(kube::Find(changes, "/added")),
                       .changed = ObjectsIn(kube::Find(changes, "/changed")),

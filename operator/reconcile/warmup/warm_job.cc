@@ -198,10 +198,7 @@ std::optional<WarmResult> ParseWarmResult(std::string_view termination_message) 
   const Json json = Json::parse(termination_message, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
   WarmResult result{.message = CutText(kube::TextAt(json, "/message"), kMaxWarmSentence)};
-  const auto count = [&json](std::string_view pointer) {
-    return static_cast<std::uint64_t>(
-        std::max<std::int64_t>(kube::NumberAt(json, pointer).value_or(0), 0));
-  };
+  const auto count = [&json](std::string_view pointer) { return kube::CountAt(json, pointer); };
   if (result.message.empty() && !kube::NumberAt(json, "/totalSamples")) return std::nullopt;
   result.at = kube::TextAt(json, "/at");
   result.samples = count("/held") + count("/read");

@@ -24,6 +24,17 @@ TEST(FormatValue, WritesUnitsAsPeopleReadThem) {
   EXPECT_EQ(FormatValue(1000, "none"), "1000");
 }
 
+TEST(PercentText, HasOneDigitAfterThePoint) {
+  EXPECT_EQ(PercentText(0.3024), "30.2 %");
+  EXPECT_EQ(PercentText(1), "100.0 %");
+  EXPECT_EQ(PercentText("0.562"), "56.2 %");
+}
+
+TEST(PercentText, LeavesWhatIsNoNumber) {
+  EXPECT_EQ(PercentText(""), "-");
+  EXPECT_EQ(PercentText("0.5x"), "0.5x");
+}
+
 TEST(AxisTicks, AreRoundAndReachOverTheValues) {
   EXPECT_THAT(AxisTicks(0, 1, 4, "percentunit"), ElementsAre(0, .25, .5, .75, 1));
   EXPECT_THAT(AxisTicks(0, 7, 4, "short"), ElementsAre(0, 2, 4, 6, 8));

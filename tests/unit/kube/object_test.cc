@@ -58,6 +58,13 @@ TEST(Object, ReadsTextsNumbersAndLists) {
   EXPECT_EQ(NumberAt(pod, "/kind"), std::nullopt);
 }
 
+TEST(Object, ACountIsNeverBelowZero) {
+  const Json pod = Pod();
+  EXPECT_EQ(CountAt(pod, "/metadata/generation"), 3U);
+  for (const char* pointer : {"/status/less", "/status/count", "/kind", "/status/none"})
+    EXPECT_EQ(CountAt(pod, pointer), 0U) << pointer;
+}
+
 TEST(Object, ReadsMetadata) {
   Json pod = Pod();
   EXPECT_EQ(KeyOf(pod), (ObjectKey{.ns = "vision", .name = "train-0"}));
