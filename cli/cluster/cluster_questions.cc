@@ -38,4 +38,15 @@ std::vector<std::string> AboutPage(const kube::ObjectKey& pod) {
                       kSidecarPort)};
 }
 
+Status ExplainMissing(Status error) {
+  // As `kubectl get` and `kubectl create` say it.
+  if (!error.message().contains("the server doesn't have a resource") &&
+      !error.message().contains("no matches for kind")) {
+    return error;
+  }
+  return {Code::kNotFound,
+          "optcache is not installed in this cluster, or in a version that is too old for this: "
+          "helm upgrade --install optcache charts/optcache"};
+}
+
 }  // namespace optcache::cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "cli/cluster/kubectl.h"
 #include "kube/object.h"
 
@@ -27,5 +28,9 @@ std::vector<std::string> AboutDataset(const kube::ObjectKey& dataset);
 std::vector<std::string> AboutNodePods();
 std::vector<std::string> AboutInjectors();
 std::vector<std::string> AboutPage(const kube::ObjectKey& pod);
+
+// The error of a question about our resources; kNotFound and how to install optcache if the cluster
+// does not know them.
+Status ExplainMissing(Status error);
 
 }  // namespace optcache::cli

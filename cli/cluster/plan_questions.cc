@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/cluster/cluster_questions.h"
+
 namespace optcache::cli {
 namespace {
 
@@ -20,14 +22,6 @@ std::vector<std::string> Get(const std::string& what, const std::string& name_sp
   std::vector<std::string> arguments = {"get", what, "--output=json"};
   if (!name_space.empty()) arguments.push_back("--namespace=" + name_space);
   return arguments;
-}
-
-Status Explain(Status error) {
-  if (error.message().contains("the server doesn't have a resource")) {
-    return {Code::kUnavailable,
-            "optcache is not installed in this cluster: helm install optcache charts/optcache"};
-  }
-  return error;
 }
 
 // Another plan that a Dataset of that name follows; empty: there is none.
@@ -83,7 +77,7 @@ Result<PlanResource> AskForPlan(const Kubectl& kubectl, const std::string& name_
   // One word, so that no name can be an option of kubectl.
   const Result<std::string> json = kubectl.Run(Get(fmt::format("{}/{}", kPlans, name), name_space));
   if (json) return ReadPlanResource(*json);
-  if (json.error().code() != Code::kNotFound) return std::unexpected(Explain(json.error()));
+  if (json.error().code() != Code::kNotFound) return std::unexpected(ExplainMissing(json.error()));
   const Result<std::string> all = kubectl.Run(Get(kPlans, name_space));
   const std::string other =
       all ? PlanOfDataset(Json::parse(*all, nullptr, /*allow_exceptions=*/false), name) : "";
@@ -96,7 +90,7 @@ Result<PlanResource> AskForPlan(const Kubectl& kubectl, const std::string& name_
 
 Result<PlanResource> AskForOnlyPlan(const Kubectl& kubectl, const std::string& name_space) {
   const Result<std::string> text = kubectl.Run(Get(kPlans, name_space));
-  if (!text) return std::unexpected(Explain(text.error()));
+  if (!text) return std::unexpected(ExplainMissing(text.error()));
   ASSIGN_OR_RETURN(const Json list, kube::ParseList(*text, "CachePlans"));
   const Json& items = kube::Items(list, "/items");
   if (items.empty()) return Error(Code::kNotFound, "there is no CachePlan in this namespace");

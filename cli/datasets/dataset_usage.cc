@@ -99,12 +99,7 @@ Status PrintUsage(const DuFlags& flags) {
     words.push_back("--namespace=" + flags.name_space);
   }
   Result<std::string> list = Kubectl(flags.kubectl).Run(words);
-  if (!list && list.error().message().contains("the server doesn't have a resource")) {
-    return Status(
-        Code::kNotFound,
-        "optcache is not installed in this cluster: helm install optcache charts/optcache");
-  }
-  if (!list) return std::move(list).error();
+  if (!list) return ExplainMissing(std::move(list).error());
   ASSIGN_OR_RETURN(const auto usage, ReadDatasetUsage(*list, flags.names));
   return PrintAs(flags.output, FormatDatasetUsage(usage, flags.nodes), ToJson(usage));
 }

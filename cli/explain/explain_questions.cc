@@ -308,18 +308,13 @@ Result<DatasetAnswers> AskAboutDataset(const KubectlOptions& options, const std:
   RETURN_IF_ERROR(CheckNamespace(ns));
   const kube::ObjectKey key{.ns = ns, .name = name};
   Result<std::string> dataset = asker.Run(AboutDataset(key));
-  if (!dataset && dataset.error().message().contains("the server doesn't have a resource")) {
-    return Error(
-        Code::kNotFound,
-        "optcache is not installed in this cluster: helm install optcache charts/optcache");
-  }
   if (!dataset && dataset.error().code() == Code::kPermissionDenied) {
     return Error(Code::kPermissionDenied,
                  fmt::format("{}\nAsk for this right. To check it, run: kubectl auth can-i get "
                              "datasets.optcache.io -n {}",
                              dataset.error().message(), ns));
   }
-  if (!dataset) return std::unexpected(std::move(dataset).error());
+  if (!dataset) return std::unexpected(ExplainMissing(std::move(dataset).error()));
   if (dataset->empty()) return std::unexpected(NoDataset(asker, ns, name));
   DatasetAnswers answers{.dataset = *std::move(dataset)};
   answers.plans = asker.Ask(AboutPlansIn(ns));

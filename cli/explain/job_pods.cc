@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/cluster/plan_questions.h"
+#include "cli/explain/pod_diagnosis.h"
 #include "coordination/revisions.h"
 
 namespace optcache::cli {
@@ -19,13 +20,10 @@ constexpr const char* kOwnerVariable = "OPTCACHE_OWNER";
 }  // namespace
 
 std::string StreamOwnerOf(const Json& pod) {
-  for (const char* const list : {"/spec/initContainers", "/spec/containers"}) {
-    for (const Json& container : Items(pod, list)) {
-      if (TextAt(container, "/name") != "optcache-sidecar") continue;
-      for (const Json& variable : Items(container, "/env")) {
-        if (TextAt(variable, "/name") == kOwnerVariable) return TextAt(variable, "/value");
-      }
-    }
+  const Json* const sidecar = SidecarIn(pod);
+  if (sidecar == nullptr) return "";
+  for (const Json& variable : Items(*sidecar, "/env")) {
+    if (TextAt(variable, "/name") == kOwnerVariable) return TextAt(variable, "/value");
   }
   return "";
 }

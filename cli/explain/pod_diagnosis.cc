@@ -47,13 +47,6 @@ const Json* FindNamed(const Json& items, std::string_view name) {
   return nullptr;
 }
 
-// Native or, on old clusters, ordinary.
-const Json* SidecarIn(const Json& pod) {
-  const Json& spec = Find(pod, "/spec");
-  const Json* const found = FindNamed(Items(spec, "/initContainers"), kSidecar);
-  return found != nullptr ? found : FindNamed(Items(spec, "/containers"), kSidecar);
-}
-
 std::vector<kube::ObjectKey> DatasetKeys(const Json& pod) {
   const std::string list = AnnotationOf(pod, kDatasets).value_or("");
   std::vector<kube::ObjectKey> keys;
@@ -223,6 +216,12 @@ Result<std::optional<Json>> ReadList(const std::optional<std::string>& text, con
 }
 
 }  // namespace
+
+const Json* SidecarIn(const Json& pod) {
+  const Json& spec = Find(pod, "/spec");
+  const Json* const found = FindNamed(Items(spec, "/initContainers"), kSidecar);
+  return found != nullptr ? found : FindNamed(Items(spec, "/containers"), kSidecar);
+}
 
 std::vector<kube::ObjectKey> DatasetsOfPod(std::string_view pod) {
   return DatasetKeys(Json::parse(pod, nullptr, /*allow_exceptions=*/false));

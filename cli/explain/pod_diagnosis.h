@@ -79,6 +79,10 @@ Reads ReadsIn(const std::vector<MetricSample>& metrics);
 // empty: it has none, or is no pod.
 std::vector<kube::ObjectKey> DatasetsOfPod(std::string_view pod);
 
+// The container of a pod's sidecar, native or, on old clusters, ordinary; null: it has none. No
+// label tells, as a pod may be injected by an annotation alone.
+const kube::Json* SidecarIn(const kube::Json& pod);
+
 // kInvalidArgument: `answers.pod` is no pod.
 Result<PodDiagnosis> DiagnosePod(const PodAnswers& answers);
 

@@ -53,7 +53,6 @@ using kube::Json;
 
 constexpr std::uint32_t kUsualEpochs = 6;
 constexpr std::size_t kMaxPagesInCluster = 64;  // each is a call of kubectl
-constexpr int kPageOfSidecar = 4103;            // port
 
 constexpr const char* kSuggestMore =
     R"(Simulates the jobs that read the dataset now: their orders, their speeds, the sizes of the samples. The goal is how
@@ -135,8 +134,9 @@ Result<Json> GetResource(const Kubectl& kubectl, const std::string& what,
                          const std::string& name_space) {
   std::vector<std::string> arguments = {"get", what, "--output=json"};
   if (!name_space.empty()) arguments.push_back("--namespace=" + name_space);
-  ASSIGN_OR_RETURN(const std::string json, kubectl.Run(arguments));
-  return Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Result<std::string> json = kubectl.Run(arguments);
+  if (!json) return std::unexpected(ExplainMissing(json.error()));
+  return Json::parse(*json, nullptr, /*allow_exceptions=*/false);
 }
 
 Result<FoundCache> FindInCluster(const SuggestFlags& flags) {
@@ -315,16 +315,6 @@ Status SuggestCapacity(const SuggestFlags& flags) {
   return ApplySuggestion(flags, found, *capacity);
 }
 
-// Pods may be injected by an annotation alone, so no label tells them.
-bool HasSidecar(const Json& pod) {
-  for (const char* const list : {"/spec/initContainers", "/spec/containers"}) {
-    for (const Json& container : kube::Items(pod, list)) {
-      if (kube::TextAt(container, "/name") == "optcache-sidecar") return true;
-    }
-  }
-  return false;
-}
-
 Result<std::string> RunForRates(const Kubectl& kubectl, const std::vector<std::string>& arguments) {
   Result<std::string> said = kubectl.Run(arguments);
   if (said || said.error().code() != Code::kPermissionDenied) return said;
@@ -357,7 +347,7 @@ Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const RunningC
         RunForRates(kubectl, {"get", "pods", "--namespace=" + name_space, "--output=json"}));
     const Json list = Json::parse(json, nullptr, /*allow_exceptions=*/false);
     for (const Json& pod : kube::Items(list, "/items")) {
-      if (kube::TextAt(pod, "/status/phase") != "Running" || !HasSidecar(pod)) continue;
+      if (kube::TextAt(pod, "/status/phase") != "Running" || SidecarIn(pod) == nullptr) continue;
       const auto datasets = DatasetsOfPod(pod.dump());
       if (std::ranges::find(datasets, cache.dataset, &kube::ObjectKey::ToString) != datasets.end())
         pods.push_back(kube::KeyOf(pod));
@@ -371,11 +361,7 @@ Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const RunningC
   }
   std::string pages;
   for (const kube::ObjectKey& pod : pods) {
-    ASSIGN_OR_RETURN(
-        const std::string page,
-        RunForRates(kubectl, {"get", "--raw",
-                              fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/metrics", pod.ns,
-                                          pod.name, kPageOfSidecar)}));
+    ASSIGN_OR_RETURN(const std::string page, RunForRates(kubectl, AboutPage(pod)));
     pages += page + "\n";
   }
   return pages;

@@ -26,13 +26,8 @@ Result<ClusterAnswers> AskCluster(const Kubectl& kubectl, const std::string& nam
   Result<std::string> resources = kubectl.Run(
       {"get", "datasets.optcache.io,cacheplans.optcache.io",
        name_space.empty() ? "--all-namespaces" : "--namespace=" + name_space, "--output=json"});
-  if (!resources && resources.error().message().contains("the server doesn't have a resource")) {
-    return Error(
-        Code::kNotFound,
-        "optcache is not installed in this cluster: helm install optcache charts/optcache");
-  }
   if (!resources) {
-    Status error = std::move(resources).error();
+    Status error = ExplainMissing(std::move(resources).error());
     if (error.code() != Code::kPermissionDenied || !name_space.empty())
       return std::unexpected(error);
     return Error(error.code(), error.message() + "\nTry --namespace NAMESPACE: one that is yours");

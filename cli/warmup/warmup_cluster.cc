@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/cluster/cluster_questions.h"
 #include "cli/terminal/live_screen.h"
 #include "cli/terminal/print.h"
 #include "cli/warmup/warm_progress.h"
@@ -27,16 +28,6 @@ constexpr int kMaxLostWarmupLooks = 5;  // one after the other
 std::vector<std::string> InSpace(const ClusterWarmup& warmup, std::vector<std::string> words) {
   if (!warmup.name_space.empty()) words.push_back("--namespace=" + warmup.name_space);
   return words;
-}
-
-Status ExplainMissing(Status error) {
-  if (error.message().contains("the server doesn't have a resource") ||
-      error.message().contains("no matches for kind")) {
-    return {Code::kUnavailable,
-            "optcache is not installed in this cluster, or in a version without warm-ups: helm "
-            "upgrade --install optcache charts/optcache"};
-  }
-  return error;
 }
 
 Result<WarmupView> LookAt(const Kubectl& kubectl, const ClusterWarmup& warmup,

@@ -147,6 +147,7 @@ TEST(AskForPlan, SaysThatOptcacheIsNotInstalled) {
        .answers = {"Error: the server doesn't have a resource type \"cacheplans\""}}});
   const auto plan = AskForPlan(fake.kubectl(), "", "imagenet");
   ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code(), Code::kNotFound);
   EXPECT_TRUE(plan.error().message().contains("not installed in this cluster"));
 }
 

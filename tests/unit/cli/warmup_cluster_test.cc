@@ -104,6 +104,7 @@ TEST_F(WarmupClusterTest, WhatIsMissingIsSaidBeforeAnythingIsMade) {
   EXPECT_FALSE(fake.Calls().contains("create"));
   const FakeKubectl bare(std::vector<FakeKubectl::Rule>{
       {.words = "get datasets", .answers = {"Error: the server doesn't have a resource type"}}});
+  EXPECT_EQ(Warm(bare, {}).code(), Code::kNotFound);
   EXPECT_TRUE(Warm(bare, {}).message().contains("optcache is not installed"));
 }
 
