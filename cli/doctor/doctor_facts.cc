@@ -88,11 +88,8 @@ Result<coordination::ClusterStatus> StatusOfCache(const std::string& state_dir) 
   if (!address && address.error().code() == Code::kNotFound)
     return Error(Code::kNotFound, "`optcache up` does not run in " + state_dir);
   if (!address) return Error(address.error());
-  ASSIGN_OR_RETURN(const std::string json, FetchStatus(*address));
-  Result<coordination::ClusterStatus> status = coordination::ParseClusterStatus(json);
-  if (status) return status;
-  return Error(Code::kUnavailable,
-               "the coordinator at " + *address + " answers badly: " + status.error().message());
+  ASSIGN_OR_RETURN(CoordinatorAnswer answer, AskCoordinator(*address));
+  return std::move(answer.status);
 }
 
 void LookAtCache(const std::string& state_dir, DoctorFacts& facts) {

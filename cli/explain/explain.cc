@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -21,11 +21,10 @@
 #include "cli/explain/page_looks.h"
 #include "cli/explain/pod_diagnosis.h"
 #include "cli/explain/pod_questions.h"
+#include "cli/local/cache_place.h"
 #include "cli/local/coordinator_status.h"
-#include "cli/local/state_dir.h"
 #include "cli/terminal/choose.h"
 #include "cli/terminal/print.h"
-#include "coordination/status.h"
 
 namespace optcache::cli {
 namespace {
@@ -68,9 +67,7 @@ struct ExplainRequest {
   std::string name_space;
   std::string name;
   std::string output = "text";
-  bool cluster = false;
-  std::string coordinator;
-  std::string state_dir = DefaultStateDir();
+  CachePlace place;
 };
 
 Status PrintExplanation(const ExplainRequest& request, const Explanation& explanation) {
@@ -85,16 +82,11 @@ Status ExplainPod(const ExplainRequest& request) {
 }
 
 Result<LocalAnswers> AskLocal(const ExplainRequest& request, bool with_pages) {
-  ASSIGN_OR_RETURN(const std::string url, FindCoordinator(request.coordinator, request.state_dir));
-  ASSIGN_OR_RETURN(const std::string json, FetchStatus(url));
-  LocalAnswers answers;
-  ASSIGN_OR_RETURN(answers.status, coordination::ParseClusterStatus(json));
-  std::vector<std::string> urls;
-  for (const coordination::SidecarStatus& sidecar : answers.status.sidecars) {
-    if (with_pages && !sidecar.metrics.empty()) urls.push_back(sidecar.metrics);
-  }
-  if (urls.empty()) return answers;
-  for (Result<PageLooks>& looks : LookTwice(urls, kPagePatience)) {
+  ASSIGN_OR_RETURN(const std::string url, FindCoordinator(request.place));
+  ASSIGN_OR_RETURN(CoordinatorAnswer answer, AskCoordinator(url));
+  LocalAnswers answers{.status = std::move(answer.status)};
+  if (!with_pages) return answers;
+  for (Result<PageLooks>& looks : LookTwice(SidecarUrls(answers.status), kPagePatience)) {
     if (looks) {
       answers.pages.push_back(*std::move(looks));
     } else {
@@ -105,7 +97,7 @@ Result<LocalAnswers> AskLocal(const ExplainRequest& request, bool with_pages) {
 }
 
 Status ExplainOneDataset(const ExplainRequest& request) {
-  if (request.cluster) {
+  if (request.place.cluster) {
     ASSIGN_OR_RETURN(const DatasetAnswers answers,
                      AskAboutDataset(request.kubectl, request.name_space, request.name));
     ASSIGN_OR_RETURN(const Explanation explanation, ExplainDataset(answers));
@@ -117,7 +109,7 @@ Status ExplainOneDataset(const ExplainRequest& request) {
 }
 
 Status ExplainOneJob(const ExplainRequest& request) {
-  if (request.cluster) {
+  if (request.place.cluster) {
     const Wait wait = [](Duration time) {
       std::this_thread::sleep_for(time);
       return true;
@@ -142,22 +134,9 @@ void AddExplainOptions(CLI::App& command, ExplainRequest& request, const std::st
   AddKubectlOptions(command, request.kubectl);
 }
 
-// Of what exists on one machine, too.
-void AddPlaceOptions(CLI::App& command, ExplainRequest& request, bool is_plugin) {
-  request.cluster = is_plugin;
-  command.add_flag("--cluster,!--local", request.cluster,
-                   "Ask a Kubernetes cluster (the default of `kubectl optcache`), or this machine");
-  command.add_option("--coordinator", request.coordinator,
-                     "On one machine: address of the coordinator, as unix:PATH; by default "
-                     "$OPTCACHE_COORDINATOR, or else the coordinator of `optcache up`");
-  command.add_option("--state", request.state_dir, "State folder of that `optcache up`")
-      ->capture_default_str();
-}
-
 }  // namespace
 
 void AddExplainCommand(CLI::App& app, Action& chosen) {
-  const bool is_plugin = app.get_name() == kPluginName;
   CLI::App* const command =
       app.add_subcommand("explain", "Explain why a dataset, a job or a pod is not served or slow");
   command->require_subcommand(1);
@@ -166,7 +145,7 @@ void AddExplainCommand(CLI::App& app, Action& chosen) {
       "dataset", "Explain why a dataset is not ready or slow, and what to do");
   const auto of_dataset = std::make_shared<ExplainRequest>();
   AddExplainOptions(*dataset, *of_dataset, "dataset");
-  AddPlaceOptions(*dataset, *of_dataset, is_plugin);
+  AddPlaceOptions(*dataset, of_dataset->place);
   dataset->footer(kDatasetMore);
   Choose(*dataset, of_dataset, ExplainOneDataset, chosen);
 
@@ -174,7 +153,7 @@ void AddExplainCommand(CLI::App& app, Action& chosen) {
       "job", "Explain where a job's samples came from, what limits it, and what to do");
   const auto of_job = std::make_shared<ExplainRequest>();
   AddExplainOptions(*job, *of_job, "job");
-  AddPlaceOptions(*job, *of_job, is_plugin);
+  AddPlaceOptions(*job, of_job->place);
   job->footer(kJobMore);
   Choose(*job, of_job, ExplainOneJob, chosen);
 

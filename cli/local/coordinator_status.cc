@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "coordination/state.h"
 #include "dataset/manifest.h"
@@ -51,12 +52,27 @@ Result<std::string> Fetch(const std::string& url, const std::string& path, Durat
 
 }  // namespace
 
-Result<std::string> FetchStatus(const std::string& url) {
-  return Fetch(url, "/v1/status", kTimeout, coordination::kMaxStateBytes);
+Result<CoordinatorAnswer> AskCoordinator(const std::string& url) {
+  ASSIGN_OR_RETURN(std::string json,
+                   Fetch(url, "/v1/status", kTimeout, coordination::kMaxStateBytes));
+  Result<coordination::ClusterStatus> status = coordination::ParseClusterStatus(json);
+  if (!status) {
+    return Error(Code::kUnavailable,
+                 "the coordinator at " + url + " answers badly: " + status.error().message());
+  }
+  return CoordinatorAnswer{.status = *std::move(status), .json = std::move(json)};
 }
 
 Result<std::string> FetchManifest(const std::string& url, const std::string& digest) {
   return Fetch(url, "/v1/manifests/" + digest, kManifestTimeout, dataset::kManifestBytesMax);
+}
+
+std::vector<std::string> SidecarUrls(const coordination::ClusterStatus& status) {
+  std::vector<std::string> urls;
+  for (const coordination::SidecarStatus& sidecar : status.sidecars) {
+    if (!sidecar.metrics.empty()) urls.push_back(sidecar.metrics);
+  }
+  return urls;
 }
 
 }  // namespace optcache::cli

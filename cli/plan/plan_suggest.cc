@@ -32,9 +32,9 @@
 #include "cli/cluster/cluster_questions.h"
 #include "cli/cluster/plan_questions.h"
 #include "cli/explain/pod_diagnosis.h"
+#include "cli/local/cache_place.h"
 #include "cli/local/coordinator_status.h"
 #include "cli/local/sidecar_pages.h"
-#include "cli/local/state_dir.h"
 #include "cli/manifest/manifest_sizes.h"
 #include "cli/plan/plan_in_cluster.h"
 #include "cli/plan/suggestion.h"
@@ -71,9 +71,7 @@ Examples:
 
 struct SuggestFlags : PlanInClusterFlags {
   std::vector<std::string> name;
-  bool cluster = false;
-  std::string coordinator;
-  std::string state_dir = DefaultStateDir();
+  CachePlace place;
   std::string until;
   std::uint32_t epochs = 0;
   std::string manifest;
@@ -106,22 +104,16 @@ Result<ManifestSizes> SizesFrom(const std::string& file, const RunningCache& cac
 }
 
 Result<FoundCache> FindOnMachine(const SuggestFlags& flags) {
-  ASSIGN_OR_RETURN(const std::string url, FindCoordinator(flags.coordinator, flags.state_dir));
-  ASSIGN_OR_RETURN(const std::string json, FetchStatus(url));
-  ASSIGN_OR_RETURN(const coordination::ClusterStatus status,
-                   coordination::ParseClusterStatus(json));
+  ASSIGN_OR_RETURN(const std::string url, FindCoordinator(flags.place));
+  ASSIGN_OR_RETURN(const CoordinatorAnswer answer, AskCoordinator(url));
   FoundCache found;
   ASSIGN_OR_RETURN(found.cache,
-                   RunningCacheOf(status, flags.name.empty() ? "" : flags.name.front()));
+                   RunningCacheOf(answer.status, flags.name.empty() ? "" : flags.name.front()));
   const std::string& digest = found.cache.manifest_digest;
   ASSIGN_OR_RETURN(std::string manifest, FetchManifest(url, digest));
   ASSIGN_OR_RETURN(found.sizes, SizesInManifest(std::move(manifest), url));
   found.sizes_basis = fmt::format("of the manifest {}.", digest.substr(0, 16));
-  std::vector<std::string> urls;
-  for (const coordination::SidecarStatus& sidecar : status.sidecars) {
-    if (!sidecar.metrics.empty()) urls.push_back(sidecar.metrics);
-  }
-  found.ask_pages = [urls]() -> Result<std::vector<MetricSample>> {
+  found.ask_pages = [urls = SidecarUrls(answer.status)]() -> Result<std::vector<MetricSample>> {
     SidecarPages pages = AskSidecars(urls);
     if (pages.silent == 0) return std::move(pages.samples);
     return Error(Code::kUnavailable,
@@ -211,9 +203,10 @@ Result<simulation::Goal> FindGoal(const SuggestFlags& flags, const RunningCache&
     goal = SimulatedGoal(*cache.goal);
   } else {
     return Error(Code::kInvalidArgument,
-                 flags.cluster ? "set --until waiting=2% or --until cost=12.5, or spec.goal of the "
-                                 "CachePlan"
-                               : "set --until waiting=2% or --until cost=12.5");
+                 flags.place.cluster
+                     ? "set --until waiting=2% or --until cost=12.5, or spec.goal of the "
+                       "CachePlan"
+                     : "set --until waiting=2% or --until cost=12.5");
   }
   if (goal.of == simulation::Goal::Of::kWaiting) return goal;
   goal.price = cache.price;
@@ -230,7 +223,7 @@ Result<simulation::Goal> FindGoal(const SuggestFlags& flags, const RunningCache&
     return Error(
         Code::kInvalidArgument,
         std::string("no price is known: set --price-per-request, --price-per-gib or both") +
-            (flags.cluster ? ", or spec.cost of the Dataset" : ""));
+            (flags.place.cluster ? ", or spec.cost of the Dataset" : ""));
   }
   if (flags.epochs == 0) {
     return Error(Code::kInvalidArgument,
@@ -287,7 +280,7 @@ Status ApplySuggestion(const SuggestFlags& flags, const FoundCache& found,
 }
 
 Status SuggestCapacity(const SuggestFlags& flags) {
-  if (flags.apply && !flags.cluster) {
+  if (flags.apply && !flags.place.cluster) {
     return {Code::kInvalidArgument,
             "--apply: `optcache up` reads its capacity when it starts. Write it into the file, and "
             "start it again"};
@@ -295,7 +288,7 @@ Status SuggestCapacity(const SuggestFlags& flags) {
   if (flags.apply && !flags.yes && ::isatty(STDIN_FILENO) == 0)
     return {Code::kInvalidArgument, "--apply asks on a terminal, and there is none: set --yes"};
   ASSIGN_OR_RETURN(const FoundCache found,
-                   flags.cluster ? FindInCluster(flags) : FindOnMachine(flags));
+                   flags.place.cluster ? FindInCluster(flags) : FindOnMachine(flags));
   ASSIGN_OR_RETURN(const Suggestion suggestion, Suggest(flags, found));
   const std::optional<std::string> capacity = SuggestedCapacity(suggestion);
   std::string text = SuggestionAsText(suggestion);
@@ -304,7 +297,7 @@ Status SuggestCapacity(const SuggestFlags& flags) {
     text += fmt::format("Not to be applied: {}.\n", *why_not);
   } else if (capacity && !flags.apply) {
     text += fmt::format("To apply it, {} cache: {{capacity: {}}} in the Dataset.\n",
-                        flags.cluster ? "set --apply, or write" : "write", *capacity);
+                        flags.place.cluster ? "set --apply, or write" : "write", *capacity);
   }
   RETURN_IF_ERROR(PrintAs(flags.output, text, SuggestionAsJson(suggestion)));
   if (!flags.plot.empty())
@@ -402,15 +395,7 @@ void AddPlanSuggest(CLI::App& parent, Action& chosen) {
   command->add_flag("--apply", flags->apply,
                     "In a cluster: write the capacity into the Dataset, after a question");
   command->add_flag("--yes", flags->yes, "With --apply: do not ask");
-  command->add_option("--coordinator", flags->coordinator,
-                      "Address of the coordinator, as unix:PATH; by default $OPTCACHE_COORDINATOR, "
-                      "or else the coordinator of `optcache up`");
-  command->add_option("--state", flags->state_dir, "State folder of that `optcache up`")
-      ->capture_default_str();
-  flags->cluster = parent.get_parent()->get_name() == kPluginName;
-  command->add_flag("--cluster,!--local", flags->cluster,
-                    "A cache in a Kubernetes cluster (the default of `kubectl optcache`), or on "
-                    "this machine");
+  AddPlaceOptions(*command, flags->place);
   AddPlanInClusterFlags(*command, *flags);
   Choose(*command, flags, SuggestCapacity, chosen);
 }

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "cli/cluster/cluster_questions.h"
-#include "cli/local/state_dir.h"
+#include "cli/local/cache_place.h"
 #include "cli/terminal/choose.h"
 #include "cli/terminal/duration_text.h"
 #include "cli/warmup/warmup_cluster.h"
@@ -34,10 +34,8 @@ Examples:
 struct WarmupFlags {
   std::string dataset;
   std::string bandwidth;
-  std::string coordinator;
-  std::string state_dir = DefaultStateDir();
+  CachePlace place;
   std::string output = "text";
-  bool cluster = false;
   KubectlOptions kubectl;
   std::string name_space;
   std::string name;
@@ -64,7 +62,7 @@ Status WarmThere(const WarmupFlags& flags) {
 
 Status Warmup(const WarmupFlags& flags) {
   LocalWarmup warmup{
-      .dataset = flags.dataset, .state_dir = flags.state_dir, .output = flags.output};
+      .dataset = flags.dataset, .state_dir = flags.place.state_dir, .output = flags.output};
   if (!flags.bandwidth.empty()) {
     Result<ByteCount> bandwidth = ParseQuantity(flags.bandwidth);
     if (!bandwidth) return std::move(bandwidth).error().WithContext("--bandwidth");
@@ -72,15 +70,12 @@ Status Warmup(const WarmupFlags& flags) {
     if (warmup.bandwidth == 0)
       return {Code::kInvalidArgument, "--bandwidth 0: allowed: above 0, for example 100Mi"};
   }
-  if (flags.cluster) return WarmThere(flags);
-  ASSIGN_OR_RETURN(warmup.coordinator, FindCoordinator(flags.coordinator, flags.state_dir));
+  if (flags.place.cluster) return WarmThere(flags);
+  ASSIGN_OR_RETURN(warmup.coordinator, FindCoordinator(flags.place));
   return WarmHere(warmup);
 }
 
 void AddClusterFlags(CLI::App& command, WarmupFlags& flags) {
-  command.add_flag("--cluster,!--local", flags.cluster,
-                   "Warm the nodes of a Kubernetes cluster (the default of `kubectl optcache`), or "
-                   "of this machine");
   command.add_option("--namespace,-n", flags.name_space,
                      "In a cluster: namespace of the Dataset; default: that of kubectl's context");
   command.add_option(
@@ -119,16 +114,11 @@ void AddWarmupCommand(CLI::App& app, Action& chosen) {
       ->add_option("--bandwidth", flags->bandwidth,
                    "Most bytes a second to read from the store; default: no limit")
       ->type_name("BYTES");
-  command->add_option("--coordinator", flags->coordinator,
-                      "Address of the coordinator, as unix:PATH; default: $OPTCACHE_COORDINATOR, "
-                      "or else the coordinator of `optcache up`");
-  command->add_option("--state", flags->state_dir, "State folder of that `optcache up`")
-      ->capture_default_str();
+  AddPlaceOptions(*command, flags->place);
   command->add_option("--output,-o", flags->output, "text, json or yaml")
       ->check(CLI::IsMember({"text", "json", "yaml"}))
       ->capture_default_str();
   AddClusterFlags(*command, *flags);
-  flags->cluster = app.get_name() == kPluginName;
   Choose(*command, flags, Warmup, chosen);
 }
 

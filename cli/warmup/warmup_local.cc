@@ -189,12 +189,11 @@ Result<std::vector<std::vector<std::string>>> WarmCommands(
 Status WarmHere(const LocalWarmup& warmup) {
   ASSIGN_OR_RETURN(const LocalSources sources, ReadLocalSources(warmup.state_dir));
   ASSIGN_OR_RETURN(const LocalSource source, FindSource(sources, warmup.dataset));
-  ASSIGN_OR_RETURN(const std::string json, FetchStatus(warmup.coordinator));
-  ASSIGN_OR_RETURN(const coordination::ClusterStatus status,
-                   coordination::ParseClusterStatus(json));
+  ASSIGN_OR_RETURN(const CoordinatorAnswer answer, AskCoordinator(warmup.coordinator));
   const std::string logs = warmup.state_dir + "/logs/warmup";
-  ASSIGN_OR_RETURN(auto commands, WarmCommands(ProgramDir() + "/optcache-sidecar", source,
-                                               sources.ca_file, status, warmup.bandwidth, logs));
+  ASSIGN_OR_RETURN(auto commands,
+                   WarmCommands(ProgramDir() + "/optcache-sidecar", source, sources.ca_file,
+                                answer.status, warmup.bandwidth, logs));
   const MonotonicTime begun = SystemClock().Now();
   std::vector<WarmProcess> processes;
   for (std::size_t i = 0; i < commands.size(); ++i) {

@@ -10,30 +10,49 @@
 namespace optcache::cli {
 namespace {
 
-// FetchStatus of a server that answers everything with `status`.
-Result<std::string> FetchFrom(const std::string& address, int status) {
+// Asks a server that answers everything so.
+Result<CoordinatorAnswer> AskAt(const std::string& address, int status, const std::string& body) {
   net::EventLoop loop;
   const auto server =
-      net::ListenHttp(loop, address, {}, [status](const auto&, const net::HttpResponder& respond) {
-        respond(net::HttpResponse::Json(status, "{}"));
+      net::ListenHttp(loop, address, {}, [&](const auto&, const net::HttpResponder& respond) {
+        respond(net::HttpResponse::Json(status, body));
       });
   EXPECT_TRUE(server) << server.error().ToString();
   const std::jthread serves([&] { loop.Run(); });
   const bool is_unix = address.starts_with("unix:");
   auto answer =
-      FetchStatus(is_unix ? address : "http://127.0.0.1:" + std::to_string((*server)->port()));
+      AskCoordinator(is_unix ? address : "http://127.0.0.1:" + std::to_string((*server)->port()));
   loop.Stop();
   return answer;
 }
 
 TEST(CoordinatorStatus, IsWhatTheCoordinatorAnswers) {
   const TempDir folder;
-  EXPECT_EQ(FetchFrom("unix:" + folder.Join("c.sock"), 200), "{}");
-  EXPECT_EQ(FetchFrom("127.0.0.1:0", 200), "{}");
+  coordination::ClusterStatus status;
+  status.sidecars = {{.name = "sidecar-0", .socket = "s", .metrics = "http://127.0.0.1:1/metrics"},
+                     {.name = "sidecar-1", .socket = "t", .metrics = ""}};
+  const std::string json = coordination::ToJson(status);
+  for (const std::string& address : {"unix:" + folder.Join("c.sock"), std::string("127.0.0.1:0")}) {
+    const auto answer = AskAt(address, 200, json);
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->json, json);
+    EXPECT_EQ(answer->status, status);
+    EXPECT_EQ(SidecarUrls(answer->status), std::vector<std::string>{"http://127.0.0.1:1/metrics"});
+  }
+}
+
+TEST(CoordinatorStatus, WhatIsNoStatusIsOfNoCoordinator) {
+  const TempDir folder;
+  const std::string address = "unix:" + folder.Join("c.sock");
+  const auto answer = AskAt(address, 200, "[]");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), Code::kUnavailable);
+  EXPECT_TRUE(answer.error().message().starts_with("the coordinator at " + address))
+      << answer.error().message();
 }
 
 TEST(CoordinatorStatus, APortOfPagesIsAnsweredWithTheWayToTheSocket) {
-  const auto answer = FetchFrom("127.0.0.1:0", 404);
+  const auto answer = AskAt("127.0.0.1:0", 404, "{}");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), Code::kUnavailable);
   EXPECT_TRUE(answer.error().message().ends_with(
@@ -44,7 +63,7 @@ TEST(CoordinatorStatus, APortOfPagesIsAnsweredWithTheWayToTheSocket) {
 
 TEST(CoordinatorStatus, AnotherServerIsNoCoordinator) {
   const TempDir folder;
-  const auto answer = FetchFrom("unix:" + folder.Join("c.sock"), 404);
+  const auto answer = AskAt("unix:" + folder.Join("c.sock"), 404, "{}");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), Code::kUnavailable);
   EXPECT_TRUE(answer.error().message().ends_with("is it a coordinator of optcache?"));
@@ -52,7 +71,7 @@ TEST(CoordinatorStatus, AnotherServerIsNoCoordinator) {
 
 TEST(CoordinatorStatus, SaysThatNothingAnswers) {
   const TempDir folder;
-  const auto answer = FetchStatus("unix:" + folder.Join("c.sock"));
+  const auto answer = AskCoordinator("unix:" + folder.Join("c.sock"));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), Code::kUnavailable);
 }
