@@ -8,7 +8,6 @@
 #include "cli/explain/local_diagnosis.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "base/bytes.h"
 #include "cli/explain/job_diagnosis.h"
 #include "cli/explain/reader_finding.h"
+#include "cli/local/dataset_name.h"
 #include "cli/terminal/value_text.h"
 #include "coordination/codec.h"
 #include "coordination/revisions.h"
@@ -30,11 +30,6 @@ using coordination::StreamStatus;
 constexpr double kFarBelow = 0.05;    // of a predicted hit ratio
 constexpr double kSilentSeconds = 5;  // of a node
 constexpr const char* kLogs = "Look at its log in the folder logs of the state folder.";
-
-bool IsCalled(std::string_view full, std::string_view name) {
-  return full == name || (full.size() > name.size() && full.ends_with(name) &&
-                          full[full.size() - name.size() - 1] == '/');
-}
 
 void TellMembers(const ClusterStatus& status, std::vector<Finding>& findings) {
   if (status.members.empty()) {
@@ -129,17 +124,6 @@ void TellSavedOf(const DatasetStatus& dataset, std::vector<Finding>& findings) {
                                                static_cast<double>(saved.wait_us) / 1e6)));
 }
 
-// `none` is said where the range is empty.
-template <typename Range, typename Name>
-std::unexpected<Status> NoneOf(std::string_view what, std::string_view name, const Range& range,
-                               Name name_of, std::string_view none) {
-  std::string text = fmt::format("there is no {} {}", what, name);
-  std::string names;
-  for (const auto& each : range)
-    names += (names.empty() ? "; there are: " : ", ") + name_of(each);
-  return Error(Code::kNotFound, fmt::format("{}{}", text, names.empty() ? none : names));
-}
-
 void TellPagesOf(const LocalAnswers& answers, std::vector<Finding>& findings) {
   Reads reads;
   for (const PageLooks& page : answers.pages)
@@ -178,31 +162,29 @@ bool IsOf(const StreamStatus& stream, std::string_view name) {
 
 // Says which streams have a loader of that name, if any.
 std::unexpected<Status> NoJob(std::string_view name, const std::vector<StreamStatus>& streams) {
-  const auto name_of = [](const StreamStatus& each) { return each.name; };
-  std::vector<StreamStatus> loaders;
-  std::ranges::copy_if(streams, std::back_inserter(loaders), [&](const StreamStatus& each) {
-    return coordination::PartsOf(each.name).loader == name;
-  });
-  if (loaders.empty())
-    return NoneOf("stream of a job", name, streams, name_of, "; no job is attached now");
   std::vector<std::string> names;
-  std::ranges::transform(loaders, std::back_inserter(names), name_of);
+  std::vector<std::string> loaders;
+  for (const StreamStatus& stream : streams) {
+    names.push_back(stream.name);
+    if (coordination::PartsOf(stream.name).loader == name) loaders.push_back(stream.name);
+  }
+  if (!loaders.empty()) {
+    return Error(Code::kNotFound,
+                 fmt::format("there is no job {0}, but loaders of that name: {1}; explain a job by "
+                             "its name or by one of these",
+                             name, fmt::join(loaders, ", ")));
+  }
   return Error(Code::kNotFound,
-               fmt::format("there is no job {0}, but loaders of that name: {1}; explain a job by "
-                           "its name or by one of these",
-                           name, fmt::join(names, ", ")));
+               fmt::format("there is no stream of a job {}; {}", name,
+                           names.empty() ? "no job is attached now"
+                                         : fmt::format("there are: {}", fmt::join(names, ", "))));
 }
 
 }  // namespace
 
 Result<Explanation> ExplainLocalDataset(const LocalAnswers& answers, std::string_view name) {
-  const auto& all = answers.status.datasets;
-  const auto dataset =
-      std::ranges::find_if(all, [&](const auto& each) { return IsCalled(each.name, name); });
-  if (dataset == all.end())
-    return NoneOf(
-        "dataset", name, all, [](const auto& each) { return each.name; },
-        "; the cache has no dataset yet");
+  ASSIGN_OR_RETURN(const DatasetStatus* const dataset,
+                   FindDataset(answers.status.datasets, name, &DatasetStatus::name));
   Explanation explanation{.kind = "Dataset", .name = dataset->name, .verdict = "", .findings = {}};
   std::vector<Finding>& findings = explanation.findings;
   TellMembers(answers.status, findings);

@@ -21,12 +21,11 @@ struct LocalAnswers {
   std::size_t silent_pages = 0;    // that did not answer
 };
 
-// `name` with or without its namespace. kNotFound: there is none, and the message says which there
-// are.
+// `name` with or without its namespace. Errors as of FindDataset.
 Result<Explanation> ExplainLocalDataset(const LocalAnswers& answers, std::string_view name);
 
-// `name` is a stream's, or its part that names the job. kNotFound: as above; if loaders have that
-// name, the message says of which streams.
+// `name` is a stream's, or its part that names the job. kNotFound: there is none, and the
+// message says which there are; if loaders have that name, it says of which streams.
 Result<Explanation> ExplainLocalJob(const LocalAnswers& answers, std::string_view name);
 
 }  // namespace optcache::cli

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/decimal.h"
+#include "cli/local/dataset_name.h"
 #include "sampler/recipe_text.h"
 
 namespace optcache::cli {
@@ -90,18 +91,14 @@ Status CheckRunning(const RunningCache& cache) {
   return OkStatus();
 }
 
-Result<const DatasetStatus*> FindDataset(const coordination::ClusterStatus& status,
+Result<const DatasetStatus*> NamedOrOnly(const coordination::ClusterStatus& status,
                                          const std::string& name) {
-  if (name.empty() && status.datasets.size() == 1) return &status.datasets.front();
+  if (!name.empty()) return FindDataset(status.datasets, name, &DatasetStatus::name);
+  if (status.datasets.size() == 1) return &status.datasets.front();
   std::string names;
-  for (const DatasetStatus& dataset : status.datasets) {
-    if (!name.empty() && (dataset.name == name || dataset.name.ends_with("/" + name)))
-      return &dataset;
+  for (const DatasetStatus& dataset : status.datasets)
     names += (names.empty() ? "" : ", ") + dataset.name;
-  }
-  if (name.empty())
-    return Error(Code::kInvalidArgument, "name one of the datasets that are there: " + names);
-  return Error(Code::kNotFound, "there is no dataset '" + name + "', but: " + names);
+  return Error(Code::kInvalidArgument, "name one of the datasets that are there: " + names);
 }
 
 // What an API server has checked; of something else, the default.
@@ -122,7 +119,7 @@ std::string PriceText(const Json& dataset, const char* pointer) {
 
 Result<RunningCache> RunningCacheOf(const coordination::ClusterStatus& status,
                                     const std::string& name) {
-  ASSIGN_OR_RETURN(const DatasetStatus* const dataset, FindDataset(status, name));
+  ASSIGN_OR_RETURN(const DatasetStatus* const dataset, NamedOrOnly(status, name));
   RunningCache cache{.dataset = dataset->name,
                      .manifest_digest = dataset->manifest_digest,
                      .samples = dataset->total_samples,

@@ -46,7 +46,7 @@ struct RunningCache {
 // Both: kNotFound: there is no such dataset, or no job reads it; kInvalidArgument: what is there
 // cannot be simulated, and why; kUnavailable: it is not ready yet.
 
-// Of the dataset NAME or NAMESPACE/NAME; empty: of the only one.
+// Of the dataset NAME or NAMESPACE/NAME (cli/local/dataset_name.h); empty: of the only one.
 Result<RunningCache> RunningCacheOf(const coordination::ClusterStatus& status,
                                     const std::string& name);
 // Of a CachePlan and its Dataset.

@@ -24,6 +24,7 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
+#include "cli/local/dataset_name.h"
 #include "cli/status/status_view.h"
 #include "cli/up/local_sources.h"
 #include "cli/up/orphans.h"
@@ -91,18 +92,17 @@ struct OfDataset {
 // `text` is NAME=VALUE, as `flag` has it, with the name of one of them.
 Result<OfDataset> ParseOfDataset(const char* flag, const char* value, const std::string& text,
                                  const std::vector<config::Dataset>& datasets) {
-  const std::size_t equals = std::min(text.find('='), text.size());
-  const std::string name = text.substr(0, equals);
-  const auto is_named = [&name](const config::Dataset& dataset) {
-    return name == dataset.name || name == dataset.QualifiedName();
-  };
-  if (equals == text.size() || std::ranges::count_if(datasets, is_named) != 1) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
     return Error(
         Code::kInvalidArgument,
         fmt::format("{} '{}' is not NAME={}, with the NAME of one Dataset", flag, text, value));
   }
-  return OfDataset{.dataset = std::ranges::find_if(datasets, is_named)->QualifiedName(),
-                   .value = text.substr(equals + 1)};
+  Result<const config::Dataset*> dataset =
+      FindDataset(datasets, text.substr(0, equals), &config::Dataset::QualifiedName);
+  if (!dataset)
+    return Error(std::move(dataset).error().WithContext(fmt::format("{} '{}'", flag, text)));
+  return OfDataset{.dataset = (*dataset)->QualifiedName(), .value = text.substr(equals + 1)};
 }
 
 // What each sidecar would refuse at its start.

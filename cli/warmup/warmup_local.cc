@@ -19,6 +19,7 @@
 
 #include "base/files.h"
 #include "cli/local/coordinator_status.h"
+#include "cli/local/dataset_name.h"
 #include "cli/terminal/live_screen.h"
 #include "cli/terminal/print.h"
 #include "cli/terminal/stop_wait.h"
@@ -122,16 +123,6 @@ ByteCount BytesPerSecond(ByteCount bandwidth, std::size_t processes, const confi
 
 }  // namespace
 
-Result<LocalSource> FindSource(const LocalSources& sources, const std::string& name) {
-  std::string names;
-  for (const LocalSource& source : sources.datasets) {
-    const bool whole = name.contains('/');
-    if (source.name == name || (!whole && source.name.ends_with("/" + name))) return source;
-    names += (names.empty() ? "" : ", ") + source.name;
-  }
-  return Error(Code::kNotFound, fmt::format("there is no dataset {}, only {}", name, names));
-}
-
 Result<std::vector<std::vector<std::string>>> WarmCommands(
     const std::string& program, const LocalSource& source, const std::string& ca_file,
     const coordination::ClusterStatus& status, ByteCount bandwidth, const std::string& end_files) {
@@ -188,7 +179,9 @@ Result<std::vector<std::vector<std::string>>> WarmCommands(
 
 Status WarmHere(const LocalWarmup& warmup) {
   ASSIGN_OR_RETURN(const LocalSources sources, ReadLocalSources(warmup.state_dir));
-  ASSIGN_OR_RETURN(const LocalSource source, FindSource(sources, warmup.dataset));
+  ASSIGN_OR_RETURN(const LocalSource* const found,
+                   FindDataset(sources.datasets, warmup.dataset, &LocalSource::name));
+  const LocalSource& source = *found;
   ASSIGN_OR_RETURN(const CoordinatorAnswer answer, AskCoordinator(warmup.coordinator));
   const std::string logs = warmup.state_dir + "/logs/warmup";
   ASSIGN_OR_RETURN(auto commands,

@@ -21,9 +21,6 @@ struct LocalWarmup {
   std::string output = "text";
 };
 
-// The dataset of that name; kNotFound names those that there are.
-Result<LocalSource> FindSource(const LocalSources& sources, const std::string& name);
-
 // The command line of each process; kNotFound: the coordinator does not know the dataset, or has no
 // node; kResourceExhausted: nodes grant it nothing.
 Result<std::vector<std::vector<std::string>>> WarmCommands(

@@ -235,7 +235,7 @@ def test_up_refuses_keys_before_it_begins(shell: Shell, keys: list[str], sentenc
     ("sampler", "sentence"),
     [
         ("images", "is not NAME=SAMPLER, with the NAME of one Dataset"),
-        ("birds=sequential", "is not NAME=SAMPLER, with the NAME of one Dataset"),
+        ("birds=sequential", "': there is no dataset birds; there are: default/images"),
         ("images=random", ": unknown sampler 'random'"),
         ("default/images=sequential,wrld=2", "'wrld=2' is not known to this version"),
     ],

@@ -129,7 +129,7 @@ def test_what_cannot_be_warmed_is_said(
     unknown = [word if word != DATASET else "mages" for word in command]
     done = subprocess.run(unknown, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "optcache: there is no dataset mages, only default/images\n"
+    assert done.stderr == "optcache: there is no dataset mages; there are: default/images\n"
     nowhere: list[Any] = [programs / "optcache", "warmup", DATASET, "--state", tmp_path]
     done = subprocess.run(nowhere, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "`optcache up` does not run in" in done.stderr

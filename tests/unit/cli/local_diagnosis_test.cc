@@ -142,6 +142,11 @@ TEST(LocalDiagnosis, WhatIsNotThereNamesWhatIs) {
   ASSERT_FALSE(dataset);
   EXPECT_EQ(dataset.error().code(), Code::kNotFound);
   EXPECT_EQ(dataset.error().message(), "there is no dataset hotos; there are: default/photos");
+  ClusterStatus two = HealthyCache();
+  two.datasets.push_back({.name = "team/photos"});
+  EXPECT_EQ(ExplainLocalDataset({.status = two}, "photos").error(),
+            Status(Code::kInvalidArgument,
+                   "there are several datasets photos: name one of default/photos, team/photos"));
   const auto job = ExplainLocalJob({.status = HealthyCache()}, "val");
   ASSERT_FALSE(job);
   EXPECT_EQ(job.error().message(),

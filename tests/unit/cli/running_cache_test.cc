@@ -78,11 +78,15 @@ TEST(RunningCache, IsReadFromACoordinatorsStatus) {
     ExpectServed(RunningCacheOf(ServedStatus(), name));
   const Status other = RunningCacheOf(ServedStatus(), "mages").error();
   EXPECT_EQ(other.code(), Code::kNotFound);
-  EXPECT_EQ(other.message(), "there is no dataset 'mages', but: vision/images");
+  EXPECT_EQ(other.message(), "there is no dataset mages; there are: vision/images");
   coordination::ClusterStatus two = ServedStatus();
   two.datasets.push_back({.name = "vision/others"});
   EXPECT_EQ(RunningCacheOf(two, "").error().message(),
             "name one of the datasets that are there: vision/images, vision/others");
+  two.datasets.back().name = "audio/images";
+  EXPECT_EQ(RunningCacheOf(two, "images").error(),
+            Status(Code::kInvalidArgument,
+                   "there are several datasets images: name one of vision/images, audio/images"));
 }
 
 TEST(RunningCache, IsReadFromACachePlanAndItsDataset) {

@@ -1,7 +1,7 @@
 find_package(fmt REQUIRED)
 
 project_test(cli
-  SOURCES cluster_view_test.cc coordinator_status_test.cc dataset_setup_test.cc dataset_usage_test.cc dlcpod_test.cc doctor_facts_test.cc doctor_findings_test.cc fetch_pages_test.cc headspace_print_test.cc kubectl_test.cc orphans_test.cc training_command_test.cc
+  SOURCES cluster_view_test.cc coordinator_status_test.cc dataset_name_test.cc dataset_setup_test.cc dataset_usage_test.cc dlcpod_test.cc doctor_facts_test.cc doctor_findings_test.cc fetch_pages_test.cc headspace_print_test.cc kubectl_test.cc orphans_test.cc training_command_test.cc
           dashboard/dashboard_file_test.cc dashboard/panel_picture_test.cc dashboard/prometheus_test.cc
           dashboard/render_report_test.cc dashboard/template_text_test.cc value_text_test.cc dashboard/variable_values_test.cc
           live_screen_test.cc local_cluster_test.cc local_sources_test.cc

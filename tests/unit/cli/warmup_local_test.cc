@@ -39,13 +39,14 @@ std::vector<std::string> PartsIn(const std::vector<std::string>& command) {
   return parts;
 }
 
-TEST(WarmupLocal, FindsADatasetByItsShortName) {
-  const LocalSources sources{.datasets = {kImages, {.name = "speech/words"}}};
-  EXPECT_EQ(FindSource(sources, "images").value(), kImages);
-  EXPECT_EQ(FindSource(sources, "speech/words").value().name, "speech/words");
-  const auto none = FindSource(sources, "mages");
-  ASSERT_FALSE(none.has_value());
-  EXPECT_EQ(none.error().message(), "there is no dataset mages, only default/images, speech/words");
+TEST(WarmupLocal, AnAmbiguousNameIsRefused) {
+  const TempDir dir;
+  LocalSources sources{.datasets = {kImages, kImages}};
+  sources.datasets[1].name = "speech/images";
+  ASSERT_TRUE(WriteLocalSources(dir.path(), sources).ok());
+  EXPECT_EQ(WarmHere({.dataset = "images", .state_dir = dir.path(), .coordinator = "unix:/none"}),
+            Status(Code::kInvalidArgument,
+                   "there are several datasets images: name one of default/images, speech/images"));
 }
 
 TEST(WarmupLocal, WhatTheDatasetAllowsHoldsForEachProcess) {
