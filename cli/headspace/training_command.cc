@@ -1,6 +1,5 @@
 #include "cli/headspace/training_command.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,57 +12,13 @@
 #include <sstream>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/unique_fd.h"
+#include "cli/up/child_process.h"
 
 namespace optcache::cli {
 namespace {
 
 constexpr const char* kUsualPath = "/bin:/usr/bin";  // as execvp's, where there is no PATH
-constexpr int kCannotRun = 127;                      // as a shell says
-
-std::string EndOf(int wait_status) {
-  if (WIFSIGNALED(wait_status)) return fmt::format("signal {}", WTERMSIG(wait_status));
-  return fmt::format("exit status {}", WEXITSTATUS(wait_status));
-}
-
-std::vector<char*> PointersTo(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts)
-    pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string>& more) {
-  std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!more.contains(text.substr(0, text.find('=')))) all.push_back(text);
-  }
-  for (const auto& [name, value] : more)
-    all.push_back(fmt::format("{}={}", name, value));
-  return all;
-}
-
-// Between fork and exec: only calls that are safe there. Writes errno to `failure`, which closes if
-// there is none.
-[[noreturn]] void BecomeCommand(char* const* arguments, char* const* environment, int failure) {
-  ::setpgid(0, 0);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  ::dup2(nothing, STDIN_FILENO);  // it is no foreground process: the terminal would stop it
-  ::dup2(STDERR_FILENO, STDOUT_FILENO);
-  ::execvpe(arguments[0], arguments, environment);
-  const int error = errno;
-  if (::write(failure, &error, sizeof error) != sizeof error) ::_exit(kCannotRun);
-  ::_exit(kCannotRun);
-}
 
 // Whether the process ends within `wait`.
 bool EndsWithin(pid_t pid, Duration wait) {
@@ -105,24 +60,7 @@ Status TrainingCommand::Find(const std::string& program) {
 
 Status TrainingCommand::Start(std::vector<std::string> command,
                               const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> variables = EnvironmentWith(environment);
-  const std::vector<char*> arguments = PointersTo(command);
-  const std::vector<char*> pointers = PointersTo(variables);
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
-  const UniqueFd reading(ends[0]);
-  UniqueFd writing(ends[1]);
-  const pid_t pid = ::fork();
-  if (pid < 0) return ErrnoStatus(errno, "cannot run " + command.at(0));
-  if (pid == 0) BecomeCommand(arguments.data(), pointers.data(), writing.get());
-  ::setpgid(pid, pid);  // parent and child both do: the first counts
-  writing.Reset();
-  int error = 0;
-  if (::read(reading.get(), &error, sizeof error) == sizeof error) {
-    ::waitpid(pid, nullptr, 0);
-    return ErrnoStatus(error, "cannot run " + command.at(0));
-  }
-  pid_ = pid;
+  ASSIGN_OR_RETURN(pid_, StartChild({.command = std::move(command), .environment = environment}));
   return OkStatus();
 }
 
@@ -130,7 +68,7 @@ std::optional<std::string> TrainingCommand::Ended() {
   int wait_status = 0;
   if (pid_ != 0 && ::waitpid(pid_, &wait_status, WNOHANG) == pid_) {
     pid_ = 0;
-    ended_ = EndOf(wait_status);
+    ended_ = HowItEnded(wait_status);
   }
   return ended_;
 }
@@ -144,7 +82,7 @@ void TrainingCommand::Stop(Duration grace) {
   int wait_status = 0;
   ::waitpid(pid_, &wait_status, 0);
   pid_ = 0;
-  ended_ = EndOf(wait_status);
+  ended_ = HowItEnded(wait_status);
 }
 
 }  // namespace optcache::cli

@@ -1,7 +1,6 @@
 // Keeps one child process for each spec, and looks at all of them at each Tick.
 //
-// Launch forks; between fork and exec only calls that are safe there are made (BecomeProgram). A
-// child that ends is started again when its backoff is over, unless the supervisor stops. Only a
+// A child that ends is started again when its backoff is over, unless the supervisor stops. Only a
 // child that ends with an error before it ever ran long counts as one that cannot start; after a
 // few of those, failure() tells the owner. After Stop no child starts, and those that are left
 // after the grace are killed. Time is an argument, so tests need no clock.
@@ -22,18 +21,13 @@
 
 #include "base/files.h"
 #include "base/unique_fd.h"
+#include "cli/up/child_process.h"
 #include "cli/up/orphans.h"
 
 namespace optcache::cli {
 namespace {
 
-constexpr int kCannotExecute = 127;  // as a shell says
 constexpr ByteCount kLogEndBytes = 4096;
-
-std::string HowItEnded(int wait_status) {
-  if (WIFSIGNALED(wait_status)) return fmt::format("signal {}", WTERMSIG(wait_status));
-  return fmt::format("exit status {}", WEXITSTATUS(wait_status));
-}
 
 // The last line of a log whose end it is; without the name of the program that begins it.
 std::string LastLine(std::string text, const std::string& program) {
@@ -42,21 +36,6 @@ std::string LastLine(std::string text, const std::string& program) {
   text.erase(0, text.rfind('\n') + 1);
   const std::string name = std::filesystem::path(program).filename().string() + ": ";
   return text.starts_with(name) ? text.substr(name.size()) : text;
-}
-
-// Between fork and exec: only calls that are safe there.
-[[noreturn]] void BecomeProgram(char* const* arguments, int log_fd) {
-  ::setpgid(0, 0);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
-  ::dup2(log_fd, STDOUT_FILENO);
-  ::dup2(log_fd, STDERR_FILENO);
-  ::close(log_fd);  // at exec it would take the mark along
-  MarkWriter(STDERR_FILENO);
-  ::execv(arguments[0], arguments);
-  ::_exit(kCannotExecute);
 }
 
 }  // namespace
@@ -73,27 +52,22 @@ Supervisor::~Supervisor() {
 }
 
 Status Supervisor::Start(ChildSpec spec, MonotonicTime now) {
-  const std::string& program = spec.command.at(0);
-  if (::access(program.c_str(), X_OK) != 0) return ErrnoStatus(errno, "cannot run " + program);
   const std::uint64_t seed = std::hash<std::string>{}(spec.name);
-  children_.push_back(std::make_unique<Child>(
-      Child{.spec = std::move(spec), .backoff = Backoff(options_.restart, seed)}));
-  return Launch(*children_.back(), now);
+  auto child = std::make_unique<Child>(
+      Child{.spec = std::move(spec), .backoff = Backoff(options_.restart, seed)});
+  RETURN_IF_ERROR(Launch(*child, now));
+  children_.push_back(std::move(child));
+  return OkStatus();
 }
 
 Status Supervisor::Launch(Child& child, MonotonicTime now) {
   const UniqueFd log(
       ::open(child.spec.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!log.valid()) return ErrnoStatus(errno, "cannot open " + child.spec.log_file);
-  std::vector<char*> arguments;
-  arguments.reserve(child.spec.command.size() + 1);
-  for (std::string& argument : child.spec.command)
-    arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid < 0) return ErrnoStatus(errno, "cannot start " + child.spec.name);
-  if (pid == 0) BecomeProgram(arguments.data(), log.get());
-  child.pid = pid;
+  ASSIGN_OR_RETURN(child.pid, StartChild({.command = child.spec.command,
+                                          .output = log.get(),
+                                          .error = log.get(),
+                                          .prepare = [] { MarkWriter(STDERR_FILENO); }}));
   child.started = now;
   return OkStatus();
 }

@@ -7,43 +7,15 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
+
+#include "cli/up/child_process.h"
 
 namespace optcache::cli {
 namespace {
 
 constexpr std::size_t kLineBytesMax = 4096;
-constexpr int kCannotRunWarm = 127;  // as a shell says
-
-// Between fork and exec: only calls that are safe there. Writes errno to `failure`, which closes if
-// there is none.
-[[noreturn]] void Become(char* const* arguments, int output, int log, int failure, pid_t parent) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(kCannotRunWarm);  // it has ended already
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
-  ::execvp(arguments[0], arguments);
-  const int error = errno;
-  if (::write(failure, &error, sizeof error) != sizeof error) ::_exit(kCannotRunWarm);
-  ::_exit(kCannotRunWarm);
-}
-
-struct WarmPipe {
-  UniqueFd reading;
-  UniqueFd writing;
-};
-
-Result<WarmPipe> MakeWarmPipe() {
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Error(ErrnoStatus(errno, "cannot make a pipe"));
-  return WarmPipe{.reading = UniqueFd(ends[0]), .writing = UniqueFd(ends[1])};
-}
 
 }  // namespace
 
@@ -61,29 +33,22 @@ WarmProcess::WarmProcess(WarmProcess&& other) noexcept
       succeeded_(other.succeeded_) {}
 
 Status WarmProcess::Start(std::vector<std::string> command, const std::string& log_file) {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (std::string& word : command)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ASSIGN_OR_RETURN(WarmPipe output, MakeWarmPipe());
-  ASSIGN_OR_RETURN(WarmPipe failure, MakeWarmPipe());
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
+  UniqueFd reading(ends[0]);
+  const UniqueFd writing(ends[1]);
   const UniqueFd log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!log.valid()) return ErrnoStatus(errno, "cannot open " + log_file);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) return ErrnoStatus(errno, "cannot run " + command.at(0));
-  if (pid == 0)
-    Become(arguments.data(), output.writing.get(), log.get(), failure.writing.get(), parent);
-  failure.writing.Reset();
-  int error = 0;
-  if (::read(failure.reading.get(), &error, sizeof error) == sizeof error) {
-    ::waitpid(pid, nullptr, 0);
-    return ErrnoStatus(error, "cannot run " + command.at(0));
-  }
-  ::fcntl(output.reading.get(), F_SETFL, O_NONBLOCK);
-  output_ = std::move(output.reading);
-  pid_ = pid;
+  const auto end_with_parent = [parent = ::getpid()] {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(EXIT_FAILURE);  // it has ended already
+  };
+  ASSIGN_OR_RETURN(pid_, StartChild({.command = std::move(command),
+                                     .output = writing.get(),
+                                     .error = log.get(),
+                                     .prepare = end_with_parent}));
+  ::fcntl(reading.get(), F_SETFL, O_NONBLOCK);
+  output_ = std::move(reading);
   return OkStatus();
 }
 
