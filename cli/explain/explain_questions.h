@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "cli/cluster/kubectl.h"
-#include "cli/cluster/prediction.h"
 #include "cli/explain/dataset_diagnosis.h"
 #include "cli/explain/job_diagnosis.h"
+#include "cli/terminal/stop_wait.h"
 
 namespace optcache::cli {
 

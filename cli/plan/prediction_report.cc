@@ -1,7 +1,8 @@
+#include "cli/plan/prediction_report.h"
+
 #include <fmt/format.h>
 
 #include "base/decimal.h"
-#include "cli/cluster/prediction.h"
 #include "cli/terminal/text_table.h"
 #include "cli/terminal/value_text.h"
 

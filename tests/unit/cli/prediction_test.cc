@@ -1,7 +1,8 @@
-#include "cli/cluster/prediction.h"
+#include "cli/plan/prediction.h"
 
 #include <gtest/gtest.h>
 
+#include "cli/plan/prediction_report.h"
 #include "cli/terminal/stop_wait.h"
 #include "support/golden_file.h"
 #include "unit/cli/fake_kubectl.h"

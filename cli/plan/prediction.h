@@ -3,12 +3,12 @@
 // Asks the operator what a CachePlan would be worth before it is applied: docs/formats/rollout.md,
 // "Predictions on request".
 
-#include <functional>
 #include <string>
 
 #include "base/clock.h"
 #include "cli/cluster/kubectl.h"
 #include "cli/cluster/plan_resource.h"
+#include "cli/terminal/stop_wait.h"
 
 namespace optcache::cli {
 
@@ -27,17 +27,10 @@ struct AnsweredPrediction {
   Prediction prediction;
 };
 
-// Waits this long; false: give up now.
-using Wait = std::function<bool(Duration time)>;
-
 // However it ends, the question does not stay in the cluster. kNotFound: no such plan;
 // kInvalidArgument: no CachePlan in the file, or the operator cannot predict it; kDeadlineExceeded:
 // it does not answer; kConflict: somebody else asked; kCancelled: `wait` gave up.
 Result<AnsweredPrediction> AskForPrediction(const Kubectl& kubectl,
                                             const PredictionRequest& request, const Wait& wait);
-
-// Pure.
-std::string PredictionAsTable(const AnsweredPrediction& answer);
-std::string PredictionAsJson(const AnsweredPrediction& answer);
 
 }  // namespace optcache::cli

@@ -7,7 +7,7 @@
 // still ours. So neither an error nor an interruption leaves a question behind, and another
 // command's question stays. A few lost answers of the API server in a row are borne.
 
-#include "cli/cluster/prediction.h"
+#include "cli/plan/prediction.h"
 
 #include <optional>
 
