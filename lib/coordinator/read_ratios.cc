@@ -9,7 +9,6 @@ namespace {
 
 constexpr Duration kMinute = std::chrono::minutes(1);
 constexpr Duration kRecent = std::chrono::minutes(15);
-constexpr double kPermille = 1000;
 
 std::optional<double> ShareOf(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return std::nullopt;
@@ -26,9 +25,9 @@ HitRatios RatiosOfPasses(const std::vector<PassStatus>& passes, ByteCount mean_s
   const LatestPasses latest = LatestOf(passes, {}, mean_sample_bytes);
   HitRatios ratios;
   if (const auto observed = ObservedOf(latest.sums, latest.streams))
-    ratios.observed = static_cast<double>(observed->numbers.hit_permille) / kPermille;
+    ratios.observed = static_cast<double>(observed->numbers.hit_permille) / 1000;
   if (const auto planned = PlannedOf(latest.sums, latest.streams); planned && ratios.observed)
-    ratios.predicted = static_cast<double>(planned->hit_permille) / kPermille;
+    ratios.predicted = static_cast<double>(planned->hit_permille) / 1000;
   return ratios;
 }
 

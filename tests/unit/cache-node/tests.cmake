@@ -4,5 +4,5 @@ project_test(cache-node
           manifest_store_test.cc node_disk_test.cc node_visitors_test.cc pass_counts_test.cc peer_watch_test.cc plan_deriver_test.cc plan_task_test.cc planned_run_test.cc planned_shares_test.cc private_entries_test.cc rate_table_test.cc relocation_test.cc report_room_test.cc rollout_run_test.cc state_dir_test.cc
           savings_table_test.cc store_table_test.cc stream_table_test.cc
           token_check_test.cc trace_parts_test.cc trial_run_test.cc use_forecast_test.cc
-  DEPS node_io)
+  DEPS node_io coordinator)
 target_include_directories(cache_node_test PRIVATE ${PROJECT_SOURCE_DIR}/tests/unit)

@@ -11,10 +11,10 @@ namespace optcache::coordination {
 namespace {
 
 using Bytes = std::vector<ByteCount>;
-using Shares = std::vector<Bytes>;
+using Filled = std::vector<Bytes>;
 using Members = std::vector<std::vector<std::size_t>>;
 
-Shares Fill(const Bytes& offers, const Members& members,
+Filled Fill(const Bytes& offers, const Members& members,
             const std::vector<WaterFilling::Rise>& rises) {
   WaterFilling filling(offers, members);
   filling.Raise(rises);
@@ -22,16 +22,16 @@ Shares Fill(const Bytes& offers, const Members& members,
 }
 
 TEST(WaterFilling, GivesWhatIsWantedInProportionToOffers) {
-  EXPECT_EQ(Fill({100, 300}, {{0, 1}}, {{0, 200}}), (Shares{{50, 150}}));
+  EXPECT_EQ(Fill({100, 300}, {{0, 1}}, {{0, 200}}), (Filled{{50, 150}}));
 }
 
 TEST(WaterFilling, ASmallOneIsServedBeforeALargeOne) {
   EXPECT_EQ(Fill({100}, {{0}, {0}, {0}}, {{0, 1000}, {1, 10}, {2, 1000}}),
-            (Shares{{45}, {10}, {45}}));
+            (Filled{{45}, {10}, {45}}));
 }
 
 TEST(WaterFilling, WhoFindsAMemberFullGoesOnAtTheOthers) {
-  EXPECT_EQ(Fill({100, 100}, {{0}, {0, 1}}, {{0, 1000}, {1, 1000}}), (Shares{{67}, {33, 100}}));
+  EXPECT_EQ(Fill({100, 100}, {{0}, {0, 1}}, {{0, 1000}, {1, 1000}}), (Filled{{67}, {33, 100}}));
 }
 
 TEST(WaterFilling, WhoHasLessRisesFirst) {
@@ -40,7 +40,7 @@ TEST(WaterFilling, WhoHasLessRisesFirst) {
   WaterFilling filling(offers, members);
   filling.Raise(std::vector<WaterFilling::Rise>{{0, 30}});
   filling.Raise(std::vector<WaterFilling::Rise>{{0, 1000}, {1, 1000}});
-  EXPECT_EQ(filling.Shares(), (Shares{{50}, {50}}));
+  EXPECT_EQ(filling.Shares(), (Filled{{50}, {50}}));
 }
 
 TEST(WaterFilling, WhatIsGivenStays) {
@@ -49,17 +49,17 @@ TEST(WaterFilling, WhatIsGivenStays) {
   WaterFilling filling(offers, members);
   filling.Raise(std::vector<WaterFilling::Rise>{{0, 80}});
   filling.Raise(std::vector<WaterFilling::Rise>{{1, 1000}});
-  EXPECT_EQ(filling.Shares(), (Shares{{80}, {20}}));
+  EXPECT_EQ(filling.Shares(), (Filled{{80}, {20}}));
 }
 
 TEST(WaterFilling, RoundingLosesNoByte) {
-  EXPECT_EQ(Fill({100, 100, 100}, {{0, 1, 2}}, {{0, 10}}), (Shares{{4, 3, 3}}));
+  EXPECT_EQ(Fill({100, 100, 100}, {{0, 1, 2}}, {{0, 10}}), (Filled{{4, 3, 3}}));
 }
 
 TEST(WaterFilling, WithoutMembersOrWishesThereIsNothing) {
-  EXPECT_EQ(Fill({}, {{}}, {{0, 10}}), (Shares{{}}));
-  EXPECT_EQ(Fill({0}, {{0}}, {{0, 10}}), (Shares{{0}}));
-  EXPECT_EQ(Fill({5}, {{0}}, {{0, 0}}), (Shares{{0}}));
+  EXPECT_EQ(Fill({}, {{}}, {{0, 10}}), (Filled{{}}));
+  EXPECT_EQ(Fill({0}, {{0}}, {{0, 10}}), (Filled{{0}}));
+  EXPECT_EQ(Fill({5}, {{0}}, {{0, 0}}), (Filled{{0}}));
   EXPECT_TRUE(Fill({5}, {}, {}).empty());
 }
 
@@ -80,7 +80,7 @@ TEST(WaterFilling, HoldsItsPromisesOnRandomClaims) {
       }
       rises.push_back({.claim = claim, .until = random.Below(20'000'000)});
     }
-    const Shares shares = Fill(offers, members, rises);
+    const Filled shares = Fill(offers, members, rises);
     Bytes used(offers.size());
     Bytes totals;
     for (std::size_t claim = 0; claim < members.size(); ++claim) {
