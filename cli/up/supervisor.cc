@@ -81,18 +81,19 @@ void Supervisor::OnDeath(Child& child, int wait_status, MonotonicTime now) {
   }
   // A signal, or the end that SIGTERM asks for, comes from outside: it says nothing of the start.
   const bool by_error = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) != 0;
-  if (by_error && !child.was_healthy) CountFailedStart(child);
+  if (by_error) {
+    const std::string log = ReadFileEnd(child.spec.log_file, kLogEndBytes).value_or("");
+    CountFailedStart(child, LastLine(log, child.spec.command.at(0)));
+  }
   const Duration wait = child.backoff.Next();
   child.start_at = now + wait;
   say_(fmt::format("{} died ({}), starts again in {:.1f} s; it wrote {}", child.spec.name,
                    HowItEnded(wait_status), ToSeconds(wait), child.spec.log_file));
 }
 
-void Supervisor::CountFailedStart(Child& child) {
-  if (++child.failed_starts < options_.failed_starts_max || !failure_.ok()) return;
-  const std::string log = ReadFileEnd(child.spec.log_file, kLogEndBytes).value_or("");
-  failure_ = {Code::kUnavailable,
-              child.spec.name + " does not start: " + LastLine(log, child.spec.command.at(0))};
+void Supervisor::CountFailedStart(Child& child, const std::string& why) {
+  if (child.was_healthy || ++child.failed_starts < options_.failed_starts_max) return;
+  if (failure_.ok()) failure_ = {Code::kUnavailable, child.spec.name + " does not start: " + why};
 }
 
 void Supervisor::Tick(MonotonicTime now) {
@@ -108,6 +109,7 @@ void Supervisor::Tick(MonotonicTime now) {
     } else {
       child->start_at = now + child->backoff.Next();
       say_(status.message());
+      CountFailedStart(*child, status.message());
     }
   }
   if (!stopping_ || killed_ || now < kill_at_) return;

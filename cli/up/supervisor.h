@@ -52,8 +52,9 @@ class Supervisor {
 
   std::size_t running() const;
   std::uint64_t restarts() const { return restarts_; }
-  // kUnavailable once a child cannot be started: it ended with an error failed_starts_max times
-  // before it ever was healthy. The message ends with the last line that it printed.
+  // kUnavailable once a child cannot be started: failed_starts_max times it ended with an error, or
+  // its program could not be run, before it ever was healthy. The message ends with the last line
+  // that it printed, or with what was wrong with the program.
   const Status& failure() const { return failure_; }
   // 0: not running. For tests.
   pid_t PidOf(const std::string& name) const;
@@ -71,7 +72,7 @@ class Supervisor {
 
   Status Launch(Child& child, MonotonicTime now);
   void OnDeath(Child& child, int wait_status, MonotonicTime now);
-  void CountFailedStart(Child& child);
+  void CountFailedStart(Child& child, const std::string& why);
 
   SupervisorOptions options_;
   std::function<void(const std::string&)> say_;

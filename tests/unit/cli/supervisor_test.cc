@@ -99,6 +99,23 @@ TEST_F(SupervisorTest, SaysWhatAChildSaidThatDoesNotStart) {
             Status(Code::kUnavailable, "a does not start: there is no room"));
 }
 
+TEST_F(SupervisorTest, SaysThatAProgramHasGone) {
+  const std::string program = folder_ + "/program";
+  std::filesystem::copy_file("/bin/false", program);
+  const ChildSpec child = {.name = "a", .command = {program}, .log_file = folder_ + "/a.log"};
+  ASSERT_TRUE(supervisor_.Start(child, clock_.Now()).ok());
+  std::filesystem::remove(program);
+  TickUntil(supervisor_, [&] { return supervisor_.running() == 0; });
+  for (int starts = 2; starts <= 3; ++starts) {
+    EXPECT_EQ(supervisor_.failure(), OkStatus());
+    clock_.Advance(std::chrono::seconds(10));  // the longest pause
+    supervisor_.Tick(clock_.Now());
+  }
+  EXPECT_EQ(supervisor_.failure().code(), Code::kUnavailable);
+  EXPECT_THAT(supervisor_.failure().message(), StartsWith("a does not start: "));
+  EXPECT_THAT(supervisor_.failure().message(), testing::HasSubstr(program));
+}
+
 // As after SIGKILL and SIGTERM, before any of them was healthy.
 TEST_F(SupervisorTest, AChildThatIsEndedFromOutsideIsStartedForEver) {
   ASSERT_TRUE(supervisor_.Start(Script("killed", "kill -9 $$"), clock_.Now()).ok());
