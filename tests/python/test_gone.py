@@ -117,7 +117,8 @@ def test_a_killed_sidecar_is_missed_by_nobody(
     until(lambda: probes(listed.socket) == 0)
     assert ds[5] == contents[5]
     assert fallbacks() == before + 22
-    begin, end = [record.getMessage() for record in caplog.records]
+    # On a busy machine there may be lines between them that say that it goes on.
+    begin, *_, end = [record.getMessage() for record in caplog.records]
     assert f"reading samples from files under {listed.folder} until it does" in begin
     assert "does not answer ([Errno 111] Connection refused)" in begin
     assert "answers again" in end and "22 samples were read from the source" in end
