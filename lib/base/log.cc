@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include "base/utf8.h"
 
@@ -47,6 +48,27 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
+void SetPattern(spdlog::logger& logger, std::string_view program, LogFormat format) {
+  logger.set_pattern(
+      format == LogFormat::kJson
+          ? fmt::format(R"({{"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","program":"{}",%v}})",
+                        program)
+          : fmt::format("%Y-%m-%dT%H:%M:%S.%eZ %l {} %v", program),
+      spdlog::pattern_time_type::utc);
+}
+
+// spdlog's own default logger writes to stdout, so it is never used: a program that logs before
+// SetUpLog, or without it, keeps its stdout for what it prints.
+spdlog::logger& Logger() {
+  static const auto logger = [] {
+    auto made = std::make_unique<spdlog::logger>("optcache",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    SetPattern(*made, "optcache", LogFormat::kText);
+    return made;
+  }();
+  return *logger;
+}
+
 }  // namespace
 
 LogField::LogField(std::string_view name, double value)
@@ -71,22 +93,14 @@ std::string FormatLogLine(LogFormat format, std::string_view event,
 
 void SetUpLog(std::string_view program, LogLevel level, LogFormat format) {
   g_format = format;
-  spdlog::drop("optcache");
-  auto logger = spdlog::stderr_logger_mt("optcache");
-  logger->set_level(ToSpdlog(level));
-  logger->set_pattern(
-      format == LogFormat::kJson
-          ? fmt::format(R"({{"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","program":"{}",%v}})",
-                        program)
-          : fmt::format("%Y-%m-%dT%H:%M:%S.%eZ %l {} %v", program),
-      spdlog::pattern_time_type::utc);
-  spdlog::set_default_logger(std::move(logger));
+  Logger().set_level(ToSpdlog(level));
+  SetPattern(Logger(), program, format);
 }
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   const auto spdlog_level = ToSpdlog(level);
-  if (!spdlog::should_log(spdlog_level)) return;
-  spdlog::log(spdlog_level, "{}", FormatLogLine(g_format, event, fields));
+  if (!Logger().should_log(spdlog_level)) return;
+  Logger().log(spdlog_level, "{}", FormatLogLine(g_format, event, fields));
 }
 
 }  // namespace optcache

@@ -30,7 +30,8 @@ struct LogField {
   std::string text;
 };
 
-// Once, first thing in main: `program` stands in every line. Writes to stderr.
+// Once, first thing in main: `program` stands in every line. A line goes to stderr, before this call,
+// too.
 void SetUpLog(std::string_view program, LogLevel level, LogFormat format);
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});

@@ -36,5 +36,16 @@ TEST(FormatLogLine, WritesJson) {
   EXPECT_EQ(FormatLogLine(LogFormat::kJson, "x", {{"a", "1\n"}}), R"("event":"x","a":"1\u000a")");
 }
 
+// What a program prints is read by others: a benchmark that did not set up its log wrote a line of
+// it into its JSON.
+TEST(Log, WritesToStderrBeforeItIsSetUp) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Log(LogLevel::kWarning, "source refused", {{"source", "127.0.0.1"}});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_TRUE(testing::internal::GetCapturedStderr().ends_with(
+      "Z warning optcache source refused source=127.0.0.1\n"));
+}
+
 }  // namespace
 }  // namespace optcache
