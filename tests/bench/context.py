@@ -41,4 +41,8 @@ class Context:
         if done.returncode != 0:
             words = done.stderr.decode(errors="replace").strip()
             raise HarnessError(f"{program} ends with status {done.returncode}: {words}")
-        return json.loads(done.stdout)
+        try:
+            return json.loads(done.stdout)
+        except ValueError as error:
+            first = next(iter(done.stdout.decode(errors="replace").splitlines()), "nothing")
+            raise HarnessError(f"{program} does not print JSON ({error}): {first[:200]}") from error

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench import demo  # noqa: E402
 from bench.context import Context  # noqa: E402
 from bench.figures import Figure, at_least, at_most, ratio_interval, table  # noqa: E402
+from harness.errors import HarnessError  # noqa: E402
 from report import Free, PolicyResult, Setup, write_json  # noqa: E402
 from timing import Times  # noqa: E402
 
@@ -218,3 +219,12 @@ def test_of_a_demo_that_ended_well_both_scenes_are_told(tmp_path: Path, monkeypa
     assert names.count("demo: store bytes / bound") == 2  # the stand-in's scenes are of one job
     assert names[-2:] == ["demo: failed checks", "demo: whole time"]
     assert figures[-2].verdict == figures[-1].verdict == "met" and said == ""
+
+
+def test_output_that_is_no_json_is_shown(tmp_path: Path) -> None:
+    program = tmp_path / "bench_talkative"
+    program.write_text("#!/bin/sh\necho 2026-11-27 warning source refused\necho '[]'\n")
+    program.chmod(0o755)
+    context = Context(tmp_path, tmp_path, tmp_path, quick=True, say=lambda words: None)
+    with pytest.raises(HarnessError, match=r"bench_talkative .*JSON.*: 2026-11-27 warning source"):
+        context.ask("bench_talkative")
