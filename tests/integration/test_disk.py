@@ -12,6 +12,7 @@ from harness import prometheus
 from harness.checks import Records
 from harness.cluster import Cluster, Metrics
 from harness.dataset import Dataset
+from harness.errors import HarnessError
 from harness.processes import wait_until
 from harness.prometheus import PANELS_OF_DISKS, Prometheus, empty_panels
 from harness.store import Store
@@ -19,6 +20,7 @@ from harness.store import Store
 SHARE = 0.2  # of the dataset, in memory
 DISK_SHARE = 0.9  # and on disk: together there is room for all of it
 DISK_HITS = 'optcache_tier_hits_total{dataset="default/images",tier="disk"}'
+DISK_BYTES = 'optcache_cache_bytes{dataset="default/images",tier="disk"}'
 MEMORY_BYTES = 'optcache_cache_bytes{dataset="default/images",tier="memory"}'
 MEMORY_CAPACITY = 'optcache_cache_capacity_bytes{dataset="default/images",tier="memory"}'
 
@@ -37,6 +39,17 @@ def look_at_budgets(node: Metrics, disk: Path) -> None:
     assert node[MEMORY_BYTES] <= node[MEMORY_CAPACITY] + node["optcache_cache_reserve_bytes"]
 
 
+def fill(cluster: Cluster, run_job: Callable[..., Records], dataset: Dataset) -> int:
+    """Trains until memory and disk hold nearly all, and returns the epoch that comes next. A fast job beside
+    a slow disk needs more than two epochs: what finds no room in memory meanwhile is not kept."""
+    for first_epoch in range(0, 40, 2):
+        run_job([cluster.socket(0)], epochs=2, first_epoch=first_epoch)
+        node = cluster.metrics_of("node-0")
+        if node[MEMORY_BYTES] + node[DISK_BYTES] >= 0.95 * dataset.total_bytes:
+            return first_epoch + 2
+    raise HarnessError("forty epochs did not fill memory and disk")
+
+
 def test_what_memory_has_no_room_for_is_read_from_disk(
     start_cache: Callable[..., Cluster],
     run_job: Callable[..., Records],
@@ -46,12 +59,13 @@ def test_what_memory_has_no_room_for_is_read_from_disk(
 ) -> None:
     disk = tmp_path / "disk"
     cluster = start_cache(share=SHARE, disk=disk, disk_share=DISK_SHARE)
-    run_job([cluster.socket(0)], epochs=3)
+    epoch = fill(cluster, run_job, dataset)
     begin = store.log_size()
-    run_job([cluster.socket(0)], epochs=1, first_epoch=3, passes=1)
+    before = cluster.metrics_of("node-0")
+    run_job([cluster.socket(0)], epochs=1, first_epoch=epoch, passes=1)
     node = cluster.metrics_of("node-0")
     assert store.read_bytes(begin) <= 0.1 * dataset.total_bytes
-    assert node[DISK_HITS] >= len(dataset.paths)
+    assert node[DISK_HITS] - before[DISK_HITS] >= 0.6 * len(dataset.paths)
     written = node["optcache_disk_written_bytes_total"]
     assert written <= 1.05 * node["optcache_disk_written_sample_bytes_total"]
     look_at_budgets(node, disk)
@@ -60,12 +74,17 @@ def test_what_memory_has_no_room_for_is_read_from_disk(
 
 @pytest.mark.skipif(bool(prometheus.lacks()), reason=prometheus.lacks())
 def test_dashboards_show_disks(
-    start_cache: Callable[..., Cluster], run_job: Callable[..., Records], programs: Path, tmp_path: Path
+    start_cache: Callable[..., Cluster],
+    run_job: Callable[..., Records],
+    dataset: Dataset,
+    programs: Path,
+    tmp_path: Path,
 ) -> None:
     cluster = start_cache(share=SHARE, disk=tmp_path / "disk", disk_share=DISK_SHARE)
     with Prometheus(tmp_path / "prometheus", [prometheus.scrape_of(cluster, 1)]) as running:
         running.wait_for_targets(3)
-        run_job([cluster.socket(0)], epochs=2)
+        epoch = fill(cluster, run_job, dataset)
+        run_job([cluster.socket(0)], epochs=1, first_epoch=epoch, passes=1)
         running.wait_for("sum(optcache_disk_read_bytes_total) > 0", "reads of the disk are scraped")
         words = ("--last=2m", "--step=1s", "--dashboard=optcache-nodes")
         report = running.render(programs / "optcache", tmp_path / "pictures", *words)
@@ -82,7 +101,7 @@ def test_a_killed_node_finds_what_is_whole(
     """One file is cut off, bytes are turned in another, a third is gone: nobody gets wrong bytes."""
     disk = tmp_path / "disk"
     cluster = start_cache(share=SHARE, disk=disk, disk_share=DISK_SHARE)
-    run_job([cluster.socket(0)], epochs=2)
+    epoch = fill(cluster, run_job, dataset)
     before = cluster.pids()["node-0"]
     cluster.kill("node-0")
     files = segments(disk)
@@ -102,7 +121,7 @@ def test_a_killed_node_finds_what_is_whole(
 
     wait_until(is_back, "the node has been started again")
     begin = store.log_size()
-    run_job([cluster.socket(0)], epochs=1, first_epoch=2, passes=1)
+    run_job([cluster.socket(0)], epochs=1, first_epoch=epoch, passes=1)
     node = cluster.metrics_of("node-0")
     assert node[DISK_HITS] > 0.4 * len(dataset.paths)
     assert store.read_bytes(begin) <= 0.6 * dataset.total_bytes
