@@ -30,8 +30,7 @@ struct LogField {
   std::string text;
 };
 
-// Once, first thing in main: `program` stands in every line. A line goes to stderr, before this call,
-// too.
+// Once, first thing in main: `program` stands in every line. Lines go to stderr, also before it.
 void SetUpLog(std::string_view program, LogLevel level, LogFormat format);
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
