@@ -1,7 +1,8 @@
 #pragma once
 
 // The node: its sockets, its datasets and its coordinator, joined on one event loop. Decisions are
-// taken in the parts (dataset_cache.h, retention_manager.h, ...); here messages find their way.
+// taken in the parts (dataset_cache.h, retention_manager.h, ...); serving/message_router.h brings
+// them what comes.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +16,6 @@
 #include "base/callback_guard.h"
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/log_limit.h"
 #include "base/result.h"
 #include "cache-node/cluster_side.h"
 #include "cache-node/control/control_client.h"
@@ -28,6 +28,7 @@
 #include "cache-node/retention/effects.h"
 #include "cache-node/retention/node_disk.h"
 #include "cache-node/serving/live_memory.h"
+#include "cache-node/serving/message_router.h"
 #include "cache-node/serving/node_dataset.h"
 #include "cache-node/serving/peer_watch.h"
 #include "cache-node/trust/node_visitors.h"
@@ -57,11 +58,6 @@ struct NodeOptions {
   Duration drain = Duration::zero();     // at its end, time to move what it keeps to other nodes
   ClusterOptions cluster;
 };
-
-// Of a connection, never 0.
-inline ClientId IdOf(const net::Connection& connection) {
-  return connection.id() + 1;
-}
 
 // Used on the loop's thread only.
 class Node final : public Effects {
@@ -100,39 +96,18 @@ class Node final : public Effects {
   Status JoinCluster();
   void ConnectToCoordinator();
   void GoOnFromState();
+  void MakeRouter();
   void DialPeersAs(wire::MemberId self);
 
   // From connections.
   Link LinkOf(net::Connection& connection) const;
-  void Handle(net::Connection& from, std::uint32_t request_id, wire::Message message);
-  net::PayloadSink PlacePayload(net::Connection& from, std::uint32_t request_id,
-                                const wire::Message& message, ByteCount length);
-  void TakePayload(net::Connection& from, std::uint32_t request_id, wire::Message message,
-                   const Status& status);
   void Forget(net::Connection& gone);
   void LosePeer(const Link& lost);
   void WatchPeers();
   void FreeUntaken();
   // Null: it cannot be reached now.
   net::Connection* ConnectionTo(wire::MemberId member);
-  // Whether that client may say that. An error: this message is answered as far as somebody waits
-  // for an answer, and the connection goes on for others.
-  Status Admit(ClientId client, wire::Message& message);
-  void AttachStream(ClientId client, const wire::StreamAttach& attach);
-  void TakeSavings(ClientId client, const wire::Savings& savings);
-  void TakeDemand(ClientId client, const wire::StoreDemand& demand);
-  void TellShares();
-  std::string PodOf(ClientId client) const;
-  void TakeTrace(ClientId client, const wire::StreamTrace& part);
-  // Announcements by the state in force, tokens by the time.
-  void LookAtVisitors();
-  PutTerms TermsOf(ClientId client, const NodeDataset& dataset);
-  void TakePut(ClientId client, std::uint32_t request_id, const wire::Put& put,
-               const std::shared_ptr<NodeDataset>& dataset, const cache::SampleRef& bytes,
-               const Status& received);
   std::shared_ptr<NodeDataset> Find(wire::DatasetKey key);
-  void AnswerUnknown(ClientId from, std::uint32_t request_id, const wire::Message& message,
-                     Code why = Code::kNotFound);
 
   // From the coordinator.
   void Apply(const coordination::DesiredState& state);
@@ -184,28 +159,20 @@ class Node final : public Effects {
   PeerWatch peer_watch_;
   std::uint64_t peer_silences_ = 0;
   const std::shared_ptr<DeriverEnds> deriver_ends_ = std::make_shared<DeriverEnds>();
-  // Also those that retire: a Dataset has one for each manifest that is read.
-  std::map<wire::DatasetKey, std::shared_ptr<NodeDataset>> datasets_;
+  Datasets datasets_;
   std::set<wire::DatasetKey> loading_;  // whose manifests are awaited
   std::set<std::string> used_;          // Datasets that pods of this machine read
 
-  // A payload that is being received: where it goes, and whose budget it was taken from.
-  struct Incoming {
-    std::shared_ptr<cache::SampleBytes> buffer;
-    std::weak_ptr<NodeDataset> reserved_by;
-  };
   std::map<ClientId, Link> connections_;
-  std::map<ClientId, Incoming> incoming_;
   LiveMemory live_memory_;
+  std::unique_ptr<MessageRouter> router_;
   std::uint64_t untaken_closed_ = 0;
   std::uint32_t next_request_ = 1;
   std::uint64_t reported_changes_ = 0;
   ByteCount reported_disk_ = 0;
-  bool shares_are_due_ = false;  // some sidecars ask that did not ask when they were told last
   std::uint64_t ticks_ = 0;
   net::PeriodicTimer tick_;
   net::Timer drain_;
-  LogLimit attach_log_;
   std::optional<NodeDataset::Ending> ending_;  // it drains
   net::WorkerThread worker_;                   // its thread ends before the above
   CallbackGuard guard_;                        // last

@@ -15,7 +15,8 @@
 namespace optcache::node {
 namespace {
 
-constexpr ByteCount kPlainBodyMax = 4_GiB;  // a manifest
+constexpr std::size_t kMaxUsed = 4 * coordination::kMaxDatasets;  // names that used_ holds
+constexpr ByteCount kPlainBodyMax = 4_GiB;                        // a manifest
 
 // Several manifests of this Dataset are read.
 bool SharesItsGrant(const coordination::DesiredState& state, const std::string& dataset) {
@@ -74,7 +75,7 @@ void Node::ConnectToCoordinator() {
           .shares =
               [this](const std::vector<coordination::DatasetShare>& shares) {
                 rates_.OnShares(shares, clock_.Now());
-                TellShares();
+                router_->TellShares();
               }});
   parts_ =
       std::make_unique<PlanParts>(*control_, cluster_ ? &cluster_->state_dir() : nullptr, state_);
@@ -226,7 +227,13 @@ std::vector<wire::MemberId> Node::HomesOf(const coordination::DatasetState& stat
   return homes.empty() ? all : homes;
 }
 
+// A name that the state does not list may be made up, each time another.
 void Node::OnUsed(const std::string& dataset) {
+  if (used_.size() >= kMaxUsed) {
+    std::erase_if(used_, [this](const auto& name) {
+      return coordination::FindDataset(state_, name) == nullptr;
+    });
+  }
   if (!used_.insert(dataset).second) return;
   if (self_ == 0) return;
   for (const auto* one : coordination::AllDatasets(state_)) {

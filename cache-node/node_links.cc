@@ -65,19 +65,8 @@ bool Node::Send(wire::MemberId to, std::uint32_t request_id, const wire::Message
 
 void Node::Forget(net::Connection& gone) {
   const ClientId client = IdOf(gone);
-  if (const auto node = incoming_.extract(client)) {
-    if (const auto dataset = node.mapped().reserved_by.lock()) {
-      dataset->cache().Abandon(node.mapped().buffer);
-    }
-  }
   const auto open = connections_.extract(client);
-  for (auto& [_, dataset] : datasets_)
-    dataset->cache().OnClientGone(client, clock_.Now());
-  streams_.OnClosed(client);
-  stores_.OnClosed(client);
-  savings_.OnClosed(client);
-  rates_.OnClosed(client);
-  if (cluster_) cluster_->authorizer().OnClosed(client);
+  router_->OnClosed(client);
   if (open && open.mapped().member != 0) LosePeer(open.mapped());
 }
 

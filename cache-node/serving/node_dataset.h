@@ -134,4 +134,7 @@ class NodeDataset {
   std::unique_ptr<PlanDeriver> deriver_;  // never null; knows nothing of the rest
 };
 
+// Also those that retire: a Dataset has one for each manifest that is read.
+using Datasets = std::map<wire::DatasetKey, std::shared_ptr<NodeDataset>>;
+
 }  // namespace optcache::node

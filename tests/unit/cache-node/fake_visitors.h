@@ -45,20 +45,22 @@ class FakeConnection final : public net::Connection {
   ByteCount queued_bytes() const override { return queued; }
   std::size_t queued_frames() const override { return 0; }
   std::uint64_t received_bytes() const override { return 0; }
-  std::uint64_t id() const override { return 1; }
-  const std::string& peer_name() const override { return name_; }
+  std::uint64_t id() const override { return number; }
+  const std::string& peer_name() const override { return name; }
   wire::Role peer_role() const override { return role_; }
-  wire::MemberId peer_member() const override { return 0; }
+  wire::MemberId peer_member() const override { return member; }
   const std::string& address() const override { return peer_.address; }
   const net::PeerInfo& peer() const override { return peer_; }
 
+  std::uint64_t number = 1;
+  wire::MemberId member = 0;
+  std::string name = "test";
   ByteCount queued = 0;
   std::optional<Status> closed_with;
 
  private:
   wire::Role role_;
   net::PeerInfo peer_;
-  std::string name_ = "test";
 };
 
 }  // namespace optcache::node
