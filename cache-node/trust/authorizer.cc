@@ -126,46 +126,73 @@ Status Authorizer::MayTellOfStore(const Caller& caller, wire::DatasetKey key) {
   return {Code::kPermissionDenied, "only pods of the Dataset's own namespace tell of its store"};
 }
 
+// --- Messages -----------------------------------------------------------------------------------
+
+// What a visitor may say; a message without its overload does not compile.
+class Authorizer::Judging {
+ public:
+  Judging(Authorizer& door, Visitor& visitor)
+      : door_(door), visitor_(visitor), caller_(visitor.proof.caller) {}
+
+  Status operator()(const wire::Get& get) const {
+    if (get.mode == wire::GetMode::kPeer) return Refuse("only nodes read as nodes do");
+    return door_.MayReadOrWrite(caller_, get.dataset);
+  }
+  Status operator()(const wire::Put& put) const {
+    return door_.MayReadOrWrite(caller_, put.dataset);
+  }
+  Status operator()(const wire::LeaseUpdate& update) const {
+    return door_.MayReadOrWrite(caller_, update.dataset);
+  }
+  Status operator()(const wire::StoreHealth& health) const {
+    return door_.MayTellOfStore(caller_, health.dataset);
+  }
+  Status operator()(const wire::Savings& savings) const {
+    return door_.MayReadOrWrite(caller_, savings.dataset);
+  }
+  // Said each second: no offence of its own.
+  Status operator()(const wire::StoreDemand& demand) const {
+    return door_.MayUseDataset(caller_, demand.dataset);
+  }
+  Status operator()(const wire::StreamAttach& attach) const {
+    return door_.AnnounceStream(visitor_, attach);
+  }
+  Status operator()(const wire::StreamOrder& order) const {
+    const auto stream = visitor_.streams.find({order.stream, order.rank});
+    if (stream != visitor_.streams.end()) stream->second.order = order;
+    return OkStatus();
+  }
+  Status operator()(const wire::StreamProgress& progress) const {
+    const bool ends =
+        progress.ended && visitor_.streams.erase({progress.stream, progress.rank}) > 0;
+    if (ends) door_.judge_anew_ = true;
+    return OkStatus();
+  }
+  // These are heard only of ranks that this client has announced (StreamTable).
+  Status operator()(const wire::StreamTrace& /*part*/) const { return OkStatus(); }
+  Status operator()(const wire::StreamPassEnd& /*end*/) const { return OkStatus(); }
+  // Connections take it themselves, and end.
+  Status operator()(const wire::Refusal& /*refusal*/) const { return OkStatus(); }
+  template <typename M>
+    requires((M::kAbout.ways & wire::kSidecarToNode) == 0)
+  Status operator()(const M& /*message*/) const {
+    return Refuse(fmt::format("a pod may not send {}", M::kAbout.name));
+  }
+
+ private:
+  Status Refuse(std::string why) const {
+    return door_.Refuse(Refused::kCertificate, caller_, {Code::kPermissionDenied, std::move(why)});
+  }
+
+  Authorizer& door_;
+  Visitor& visitor_;
+  const Caller& caller_;
+};
+
 Status Authorizer::AuthorizeMessage(ClientId client, const wire::Message& message) {
   const auto found = visitors_.find(client);
   if (found == visitors_.end()) return OkStatus();  // a node
-  Visitor& visitor = found->second;
-  const Caller& caller = visitor.proof.caller;
-  if (const auto* get = std::get_if<wire::Get>(&message)) {
-    if (get->mode == wire::GetMode::kPeer) {
-      return Refuse(Refused::kCertificate, caller,
-                    {Code::kPermissionDenied, "only nodes read as nodes do"});
-    }
-    return MayReadOrWrite(caller, get->dataset);
-  }
-  if (const auto* put = std::get_if<wire::Put>(&message)) {
-    return MayReadOrWrite(caller, put->dataset);
-  }
-  if (const auto* lease = std::get_if<wire::LeaseUpdate>(&message)) {
-    return MayReadOrWrite(caller, lease->dataset);
-  }
-  if (const auto* health = std::get_if<wire::StoreHealth>(&message)) {
-    return MayTellOfStore(caller, health->dataset);
-  }
-  if (const auto* savings = std::get_if<wire::Savings>(&message)) {
-    return MayReadOrWrite(caller, savings->dataset);
-  }
-  if (const auto* demand = std::get_if<wire::StoreDemand>(&message)) {
-    return MayUseDataset(caller, demand->dataset);  // said each second: no offence of its own
-  }
-  if (const auto* progress = std::get_if<wire::StreamProgress>(&message)) {
-    const bool ends =
-        progress->ended && visitor.streams.erase({progress->stream, progress->rank}) > 0;
-    if (ends) judge_anew_ = true;
-    return OkStatus();
-  }
-  if (const auto* order = std::get_if<wire::StreamOrder>(&message)) {
-    const auto stream = visitor.streams.find({order->stream, order->rank});
-    if (stream != visitor.streams.end()) stream->second.order = *order;
-    return OkStatus();
-  }
-  const auto* attach = std::get_if<wire::StreamAttach>(&message);
-  return attach == nullptr ? OkStatus() : AnnounceStream(visitor, *attach);
+  return std::visit(Judging(*this, found->second), message);
 }
 
 bool Authorizer::MayStore(ClientId client, wire::DatasetKey key) const {

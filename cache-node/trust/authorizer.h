@@ -106,6 +106,7 @@ class Authorizer {
     Proof proof;
     MonotonicTime since;
   };
+  class Judging;  // has an overload for each message
   Status IsNode(const wire::Hello& hello, const net::PeerInfo& peer);
   Status Invite(const wire::Hello& hello, const net::PeerInfo& peer, const Caller& caller,
                 MonotonicTime until);

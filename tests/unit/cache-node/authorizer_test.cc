@@ -247,6 +247,22 @@ TEST_F(AuthorizerTest, OnlyNodesReadAsNodesDo) {
             Code::kPermissionDenied);
 }
 
+TEST_F(AuthorizerTest, WhatNoSidecarSaysIsRefusedFromAPod) {
+  Enter(1, a_, "vision");
+  const std::vector<wire::Message> messages = {
+      wire::Hello{},  wire::Welcome{},     wire::SampleReply{}, wire::StoreReply{},
+      wire::Lookup{}, wire::LookupReply{}, wire::Holding{},     wire::Announce{},
+      wire::Push{},   wire::StoreShare{}};
+  for (const wire::Message& message : messages) {
+    EXPECT_EQ(door_.AuthorizeMessage(1, message).code(), Code::kPermissionDenied)
+        << message.index();
+    EXPECT_TRUE(door_.AuthorizeMessage(2, message).ok()) << "a node";
+  }
+  EXPECT_EQ(refusal_counters_.count(Refused::kCertificate), messages.size());
+  EXPECT_TRUE(door_.AuthorizeMessage(1, wire::StreamTrace{}).ok()) << "ignored, if not announced";
+  EXPECT_TRUE(door_.AuthorizeMessage(1, wire::StreamPassEnd{}).ok());
+}
+
 TEST_F(AuthorizerTest, StreamsOfOtherNamespacesAreNotAnnounced) {
   Enter(1, a_, "speech");
   EXPECT_EQ(door_.AuthorizeMessage(1, Attach("vision")).code(), Code::kPermissionDenied);
