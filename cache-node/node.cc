@@ -2,7 +2,7 @@
 //
 //   sidecars, nodes ─► Wiring ─► MessageRouter ─► DatasetCache, StreamTable, StoreTable, ...
 //   coordinator ─► ControlClient ─► Apply (node_control.cc) ─► NodeDataset
-//   DatasetCache, PushQueue ─► Effects: Reply, Send (node_links.cc) ─► connections
+//   DatasetCache, PushQueue ─► PeerLinks ─► connections
 //
 // All of it runs on the event loop's thread. Wiring outlives the node, because connections may end
 // after it; once it is detached it does nothing.
@@ -35,7 +35,7 @@ class Node::Wiring final : public net::ConnectionHandler {
 
   void OnOpen(net::Connection& connection) override {
     if (node_ == nullptr) return;
-    node_->connections_[IdOf(connection)] = node_->LinkOf(connection);
+    node_->links_->OnOpen(connection);
     if (!node_->cluster_) return;
     const Status status = node_->cluster_->authorizer().OnOpen(IdOf(connection), connection);
     if (!status.ok()) connection.Close(status);
@@ -62,7 +62,7 @@ class Node::Wiring final : public net::ConnectionHandler {
            {"why", status.ToString()},
            {"not_logged", *not_logged}});
     }
-    if (node_ != nullptr) node_->Forget(connection);
+    if (node_ != nullptr) node_->OnClosed(connection);
   }
 
  private:
@@ -96,6 +96,12 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
     ASSIGN_OR_RETURN(node->disk_, NodeDisk::Open(loop, clock, node->options_.disk,
                                                  node->options_.disk_capacity));
   }
+  node->links_ = std::make_unique<PeerLinks>(
+      loop, clock,
+      PeerLinks::Options{.name = node->options_.name,
+                         .seed = node->options_.incarnation,
+                         .tls = node->cluster_ ? node->cluster_->client_tls() : nullptr},
+      node->wiring_);
   node->MakeRouter();
   const std::string& name = node->options_.name;
   ASSIGN_OR_RETURN(node->server_, net::Listen(loop, node->options_.listen,
@@ -125,7 +131,7 @@ void Node::MakeRouter() {
                            .rates = rates_,
                            .live_memory = live_memory_,
                            .datasets = datasets_,
-                           .effects = *this,
+                           .effects = *links_,
                            .authorizer = cluster_ ? &cluster_->authorizer() : nullptr,
                            .visitors = visitors_.get()},
       MessageRouter::Hooks{
@@ -157,7 +163,7 @@ Status Node::Ready() const {
 }
 
 void Node::Stop(std::function<void()> done) {
-  const bool drains = options_.drain > Duration::zero() && !peers_by_id_.empty();
+  const bool drains = options_.drain > Duration::zero() && links_->has_peers();
   const Deadline whole = Deadline::After(clock_, options_.drain);
   if (drains && !ending_) {
     ending_ = {.deadline = whole.at(), .on_disk = options_.disk_at_end};
@@ -211,6 +217,39 @@ void Node::LogDrain() const {
 std::shared_ptr<NodeDataset> Node::Find(wire::DatasetKey key) {
   const auto found = datasets_.find(key);
   return found == datasets_.end() ? nullptr : found->second;
+}
+
+void Node::OnClosed(net::Connection& connection) {
+  const auto lost = links_->OnClosed(connection);
+  router_->OnClosed(IdOf(connection));
+  if (lost && lost->gone) {
+    OnPeerGone(lost->member);
+  } else if (lost && lost->dialed) {
+    for (auto& [_, dataset] : datasets_)
+      dataset->cache().OnLinkLost(lost->member);
+  }
+}
+
+void Node::OnPeerGone(wire::MemberId member) {
+  for (auto& [_, dataset] : datasets_)
+    dataset->cache().OnPeerGone(member);
+}
+
+void Node::WatchPeers() {
+  std::set<wire::MemberId> awaited;
+  for (const auto& [_, dataset] : datasets_)
+    dataset->cache().VisitAwaited([&awaited](wire::MemberId member) { awaited.insert(member); });
+  for (const wire::MemberId member : links_->Watch(awaited))
+    OnPeerGone(member);
+}
+
+// Answers that are not taken keep samples in memory that the cache has dropped.
+void Node::FreeUntaken() {
+  ByteCount charged = 0;
+  for (const auto& [_, dataset] : datasets_)
+    charged += dataset->cache().tier().in_memory();
+  if (live_memory_.IsHeldUp(cache::SampleBytes::LiveBytes(), charged, clock_.Now()))
+    links_->CloseFullest();
 }
 
 void Node::Tick() {

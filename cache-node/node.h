@@ -25,15 +25,13 @@
 #include "cache-node/control/stream_table.h"
 #include "cache-node/manifests/listing.h"
 #include "cache-node/planning/plan_parts.h"
-#include "cache-node/retention/effects.h"
 #include "cache-node/retention/node_disk.h"
 #include "cache-node/serving/live_memory.h"
 #include "cache-node/serving/message_router.h"
 #include "cache-node/serving/node_dataset.h"
-#include "cache-node/serving/peer_watch.h"
+#include "cache-node/serving/peer_links.h"
 #include "cache-node/trust/node_visitors.h"
 #include "coordination/state.h"
-#include "net/client_pool.h"
 #include "net/connection.h"
 #include "net/event_loop.h"
 #include "net/periodic_timer.h"
@@ -60,12 +58,12 @@ struct NodeOptions {
 };
 
 // Used on the loop's thread only.
-class Node final : public Effects {
+class Node final {
  public:
   // kConflict: the port is in use; kInvalidArgument: not an address.
   static Result<std::unique_ptr<Node>> Start(net::EventLoop& loop, const Clock& clock,
                                              NodeOptions options);
-  ~Node() override;
+  ~Node();
 
   std::string address() const { return server_->address(); }
   // It has a desired state and serves all its datasets; else kUnavailable, what it waits for.
@@ -75,21 +73,8 @@ class Node final : public Effects {
   void Stop(std::function<void()> done);
   void VisitCounters(const CounterVisitor& visitor) const;
 
-  // Effects.
-  std::uint32_t NewRequestId() override { return next_request_++; }
-  bool Reply(ClientId to, std::uint32_t request_id, const wire::Message& message,
-             const cache::SampleRef& payload) override;
-  bool Send(wire::MemberId to, std::uint32_t request_id, const wire::Message& message,
-            const cache::SampleRef& payload) override;
-
  private:
   class Wiring;  // the connections' handler
-  // An open connection.
-  struct Link {
-    net::Connection* connection = nullptr;
-    wire::MemberId member = 0;  // at the other end; 0: no node
-    bool dialed = false;
-  };
 
   Node(net::EventLoop& loop, const Clock& clock, NodeOptions options);
   static Status CheckAdvertised(const std::string& address);
@@ -97,16 +82,11 @@ class Node final : public Effects {
   void ConnectToCoordinator();
   void GoOnFromState();
   void MakeRouter();
-  void DialPeersAs(wire::MemberId self);
 
-  // From connections.
-  Link LinkOf(net::Connection& connection) const;
-  void Forget(net::Connection& gone);
-  void LosePeer(const Link& lost);
+  void OnClosed(net::Connection& connection);
+  void OnPeerGone(wire::MemberId member);
   void WatchPeers();
   void FreeUntaken();
-  // Null: it cannot be reached now.
-  net::Connection* ConnectionTo(wire::MemberId member);
   std::shared_ptr<NodeDataset> Find(wire::DatasetKey key);
 
   // From the coordinator.
@@ -135,7 +115,6 @@ class Node final : public Effects {
   std::string metrics_url_;
   std::shared_ptr<Wiring> wiring_;
   std::unique_ptr<net::Server> server_;
-  std::unique_ptr<net::ClientPool> peers_;
   // On a laptop; in a cluster it has its own.
   std::unique_ptr<net::HttpClient> plain_http_;
   std::unique_ptr<ControlHttp> plain_control_;
@@ -151,23 +130,14 @@ class Node final : public Effects {
 
   coordination::DesiredState state_;
   wire::MemberId self_ = 0;
-  struct Peer {
-    std::string name;
-    std::string address;
-  };
-  std::map<wire::MemberId, Peer> peers_by_id_;
-  PeerWatch peer_watch_;
-  std::uint64_t peer_silences_ = 0;
+  std::unique_ptr<PeerLinks> links_;
   const std::shared_ptr<DeriverEnds> deriver_ends_ = std::make_shared<DeriverEnds>();
   Datasets datasets_;
   std::set<wire::DatasetKey> loading_;  // whose manifests are awaited
   std::set<std::string> used_;          // Datasets that pods of this machine read
 
-  std::map<ClientId, Link> connections_;
   LiveMemory live_memory_;
   std::unique_ptr<MessageRouter> router_;
-  std::uint64_t untaken_closed_ = 0;
-  std::uint32_t next_request_ = 1;
   std::uint64_t reported_changes_ = 0;
   ByteCount reported_disk_ = 0;
   std::uint64_t ticks_ = 0;

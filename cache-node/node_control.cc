@@ -132,29 +132,13 @@ void Node::Apply(const coordination::DesiredState& state) {
 // False while the state does not list this node: not yet, or not any more. What it holds stays for
 // when it is listed again.
 bool Node::ApplyMembers(const coordination::DesiredState& state) {
-  std::map<wire::MemberId, Peer> peers;
-  wire::MemberId self = 0;
-  for (const auto& member : state.members) {
-    if (member.name == options_.name) {
-      self = member.id;
-    } else {
-      peers[member.id] = {.name = member.name, .address = member.address};
-    }
-  }
-  if (self == 0) peers.clear();
+  const auto listed = std::ranges::find(state.members, options_.name, &coordination::Member::name);
+  const wire::MemberId self = listed == state.members.end() ? 0 : listed->id;
   if (self != 0 && self != self_) {
-    // A new run as a member: what was known under the old id is not ours any more.
-    datasets_.clear();
-    peers_by_id_.clear();
+    datasets_.clear();  // what was known under the old id is not ours any more
     self_ = self;
-    DialPeersAs(self);
   }
-  for (const auto& [member, peer] : peers_by_id_) {
-    if (!peers.contains(member)) peers_->Drop(peer.address);
-  }
-  peers_by_id_ = std::move(peers);
-  for (const auto& [_, peer] : peers_by_id_)
-    peers_->Keep(peer.address);
+  links_->SetMembers(self, state.members);
   return self != 0;
 }
 
@@ -285,7 +269,7 @@ void Node::OnListing(wire::DatasetKey key, Result<Listing> listing) {
     if (dataset) dataset->OnDerived(std::move(window), clock_.Now());
   });
   datasets_[key] = std::make_shared<NodeDataset>(
-      *wanted, self_, std::move(listing->sizes), std::move(listing->digests), *this,
+      *wanted, self_, std::move(listing->sizes), std::move(listing->digests), *links_,
       [&loop = loop_, take](DerivedWindow window) {
         loop.Post([take = take, window = std::move(window)]() mutable { take(std::move(window)); });
       },

@@ -152,17 +152,12 @@ void Node::VisitCounters(const CounterVisitor& visit) const {
         control_->connected() ? 1.0 : 0.0);
   visit(MetricKind::kGauge, "optcache_live_sample_bytes", {},
         static_cast<double>(cache::SampleBytes::LiveBytes()));
-  visit(MetricKind::kGauge, "optcache_silent_peers", {}, static_cast<double>(peer_watch_.silent()));
-  visit(MetricKind::kCounter, "optcache_peer_silences_total", {},
-        static_cast<double>(peer_silences_));
   visit(MetricKind::kCounter, "optcache_payloads_without_room_total", {},
         static_cast<double>(live_memory_.refused()));
-  visit(MetricKind::kCounter, "optcache_untaken_answers_closed_total", {},
-        static_cast<double>(untaken_closed_));
   if (disk_) disk_->VisitCounters(visit);
   if (cluster_) cluster_->VisitCounters(visit);
   server_->VisitCounters(visit);
-  if (peers_) peers_->VisitCounters(visit);
+  links_->VisitCounters(visit);
 }
 
 }  // namespace optcache::node

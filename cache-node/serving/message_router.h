@@ -19,6 +19,7 @@
 #include "cache-node/retention/effects.h"
 #include "cache-node/serving/live_memory.h"
 #include "cache-node/serving/node_dataset.h"
+#include "cache-node/serving/peer_links.h"
 #include "cache-node/trust/authorizer.h"
 #include "cache-node/trust/node_visitors.h"
 #include "coordination/state.h"
@@ -26,11 +27,6 @@
 #include "wire/messages.h"
 
 namespace optcache::node {
-
-// Of a connection, never 0.
-inline ClientId IdOf(const net::Connection& connection) {
-  return connection.id() + 1;
-}
 
 // Used on the loop's thread only.
 class MessageRouter {
@@ -43,7 +39,7 @@ class MessageRouter {
     RateTable& rates;
     LiveMemory& live_memory;
     const Datasets& datasets;
-    Effects& effects;
+    Effects& effects;  // which answers them
     // Both null on a laptop.
     Authorizer* authorizer = nullptr;
     NodeVisitors* visitors = nullptr;

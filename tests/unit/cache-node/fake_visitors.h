@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cache-node/trust/token_check.h"
 #include "net/connection.h"
@@ -38,13 +39,13 @@ class FakeConnection final : public net::Connection {
   FakeConnection(wire::Role role, std::string address) : role_(role) {
     peer_.address = std::move(address);
   }
-  void Send(std::uint32_t, const wire::Message&) override {}
+  void Send(std::uint32_t, const wire::Message& message) override { sent.push_back(message); }
   void Send(std::uint32_t, const wire::Message&, ByteSpan, std::shared_ptr<const void>) override {}
   void Close(Status status) override { closed_with = std::move(status); }
   bool closed() const override { return closed_with.has_value(); }
   ByteCount queued_bytes() const override { return queued; }
   std::size_t queued_frames() const override { return 0; }
-  std::uint64_t received_bytes() const override { return 0; }
+  std::uint64_t received_bytes() const override { return received; }
   std::uint64_t id() const override { return number; }
   const std::string& peer_name() const override { return name; }
   wire::Role peer_role() const override { return role_; }
@@ -56,11 +57,22 @@ class FakeConnection final : public net::Connection {
   wire::MemberId member = 0;
   std::string name = "test";
   ByteCount queued = 0;
+  std::uint64_t received = 0;
+  std::vector<wire::Message> sent;  // without a payload
   std::optional<Status> closed_with;
 
  private:
   wire::Role role_;
   net::PeerInfo peer_;
+};
+
+// Of connections that are dialed and never made.
+class DeafHandler final : public net::ConnectionHandler {
+ public:
+  void OnOpen(net::Connection& /*connection*/) override {}
+  void OnMessage(net::Connection& /*from*/, std::uint32_t /*request_id*/,
+                 wire::Message /*message*/) override {}
+  void OnClosed(net::Connection& /*connection*/, const Status& /*status*/) override {}
 };
 
 }  // namespace optcache::node
