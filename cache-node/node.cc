@@ -102,7 +102,6 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
                          .seed = node->options_.incarnation,
                          .tls = node->cluster_ ? node->cluster_->client_tls() : nullptr},
       node->wiring_);
-  node->MakeRouter();
   const std::string& name = node->options_.name;
   ASSIGN_OR_RETURN(node->server_, net::Listen(loop, node->options_.listen,
                                               node->cluster_ ? node->cluster_->WireServer(name)
@@ -122,6 +121,22 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
   return node;
 }
 
+void Node::MakeHost() {
+  host_ = std::make_unique<DatasetHost>(
+      loop_, clock_,
+      DatasetHost::Options{
+          .name = options_.name, .incarnation = options_.incarnation, .memory = options_.memory},
+      DatasetHost::Parts{.state = state_,
+                         .effects = *links_,
+                         .control = *control_,
+                         .plan_parts = *parts_,
+                         .worker = worker_,
+                         .streams = streams_,
+                         .disk = disk_.get(),
+                         .manifests = cluster_ ? &cluster_->manifests() : nullptr,
+                         .visitors = visitors_.get()});
+}
+
 void Node::MakeRouter() {
   router_ = std::make_unique<MessageRouter>(
       clock_,
@@ -130,13 +145,13 @@ void Node::MakeRouter() {
                            .savings = savings_,
                            .rates = rates_,
                            .live_memory = live_memory_,
-                           .datasets = datasets_,
+                           .datasets = host_->datasets(),
                            .effects = *links_,
                            .authorizer = cluster_ ? &cluster_->authorizer() : nullptr,
                            .visitors = visitors_.get()},
       MessageRouter::Hooks{
           .state = [this]() -> const coordination::DesiredState& { return state_; },
-          .used = [this](const std::string& dataset) { OnUsed(dataset); }});
+          .used = [this](const std::string& dataset) { host_->OnUsed(dataset); }});
 }
 
 // Others dial it: an address of "everywhere" would lead them to themselves.
@@ -150,25 +165,18 @@ Status Node::CheckAdvertised(const std::string& address) {
 }
 
 Status Node::Ready() const {
-  if (ending_) return {Code::kUnavailable, "draining"};
+  if (host_->ending()) return {Code::kUnavailable, "draining"};
   if (cluster_) RETURN_IF_ERROR(cluster_->Ready());
   if (self_ == 0) return {Code::kUnavailable, "waiting for the coordinator"};
-  const bool complete = std::ranges::all_of(state_.datasets, [this](const auto& dataset) {
-    // Who waited for a manifest that is lost would keep out the one that brings it again.
-    const bool lost = cluster_ && dataset.manifest_holders.empty();
-    return lost || !Serves(dataset) || datasets_.contains(dataset.key);
-  });
-  if (!complete) return {Code::kUnavailable, "waiting for the datasets' manifests"};
+  if (!host_->IsComplete()) return {Code::kUnavailable, "waiting for the datasets' manifests"};
   return OkStatus();
 }
 
 void Node::Stop(std::function<void()> done) {
   const bool drains = options_.drain > Duration::zero() && links_->has_peers();
   const Deadline whole = Deadline::After(clock_, options_.drain);
-  if (drains && !ending_) {
-    ending_ = {.deadline = whole.at(), .on_disk = options_.disk_at_end};
-    for (auto& [_, dataset] : datasets_)
-      dataset->OnEnding(*ending_);
+  if (drains && !host_->ending()) {
+    host_->OnEnding({.deadline = whole.at(), .on_disk = options_.disk_at_end});
     control_->ReportSoon();
   }
   Drain(whole, Deadline::After(clock_, options_.drain / 2),
@@ -182,80 +190,37 @@ void Node::Stop(std::function<void()> done) {
 // goes, but not for long.
 void Node::Drain(Deadline deadline, Deadline patience, std::function<void()> done) {
   const MonotonicTime now = clock_.Now();
-  const bool over = !ending_ || deadline.Expired(now);
-  for (auto& [_, dataset] : datasets_) {
-    const bool waits = dataset->AwaitsLastPlan() && !patience.Expired(now);
-    if (over || dataset->has_left() || waits) continue;
-    Log(LogLevel::kInfo, "giving samples to other nodes",
-        {{"dataset", dataset->name()}, {"samples", dataset->GiveAway(now)}});
-  }
-  const bool left = std::ranges::all_of(datasets_, [](const auto& dataset) {
-    return dataset.second->has_left() && dataset.second->cache().push_queue().samples() == 0;
-  });
-  if (left || over) {
-    if (ending_) LogDrain();
+  const bool over = !host_->ending() || deadline.Expired(now);
+  if (!over) host_->GiveAway(!patience.Expired(now));
+  if (over || host_->HasLeft()) {
+    if (host_->ending()) host_->LogDrain();
     return done();
   }
   drain_ = loop_.After(kDrainLook,
                        [this, deadline, patience, done] { Drain(deadline, patience, done); });
 }
 
-void Node::LogDrain() const {
-  for (const auto& [_, dataset] : datasets_) {
-    const Counters& counters = dataset->cache().counters();
-    Log(LogLevel::kInfo, "drained",
-        {{"dataset", dataset->name()},
-         {"moved", counters.relocated},
-         {"bytes", counters.relocated_bytes},
-         {"lost", counters.relocations_lost},
-         {"not_sent", dataset->cache().push_queue().samples()}});
-  }
-}
-
 // --- Connections --------------------------------------------------------------------------------
-
-std::shared_ptr<NodeDataset> Node::Find(wire::DatasetKey key) {
-  const auto found = datasets_.find(key);
-  return found == datasets_.end() ? nullptr : found->second;
-}
 
 void Node::OnClosed(net::Connection& connection) {
   const auto lost = links_->OnClosed(connection);
   router_->OnClosed(IdOf(connection));
   if (lost && lost->gone) {
-    OnPeerGone(lost->member);
+    host_->OnPeerGone(lost->member);
   } else if (lost && lost->dialed) {
-    for (auto& [_, dataset] : datasets_)
-      dataset->cache().OnLinkLost(lost->member);
+    host_->OnLinkLost(lost->member);
   }
-}
-
-void Node::OnPeerGone(wire::MemberId member) {
-  for (auto& [_, dataset] : datasets_)
-    dataset->cache().OnPeerGone(member);
-}
-
-void Node::WatchPeers() {
-  std::set<wire::MemberId> awaited;
-  for (const auto& [_, dataset] : datasets_)
-    dataset->cache().VisitAwaited([&awaited](wire::MemberId member) { awaited.insert(member); });
-  for (const wire::MemberId member : links_->Watch(awaited))
-    OnPeerGone(member);
 }
 
 // Answers that are not taken keep samples in memory that the cache has dropped.
 void Node::FreeUntaken() {
-  ByteCount charged = 0;
-  for (const auto& [_, dataset] : datasets_)
-    charged += dataset->cache().tier().in_memory();
-  if (live_memory_.IsHeldUp(cache::SampleBytes::LiveBytes(), charged, clock_.Now()))
-    links_->CloseFullest();
+  const ByteCount live = cache::SampleBytes::LiveBytes();
+  if (live_memory_.IsHeldUp(live, host_->in_memory(), clock_.Now())) links_->CloseFullest();
 }
 
 void Node::Tick() {
   const MonotonicTime now = clock_.Now();
-  for (auto& [_, dataset] : datasets_)
-    dataset->cache().Tick(now);
+  host_->Tick(now);
   if (disk_) {
     const ByteCount offered = disk_->offered();
     disk_->Tick();
@@ -265,11 +230,9 @@ void Node::Tick() {
     }
   }
   if (++ticks_ % kTicksPerFollow == 0) {
-    for (auto& [_, dataset] : datasets_) {
-      dataset->FollowStreams(streams_);
-      dataset->GiveAwayIfDue(now);
-    }
-    WatchPeers();
+    host_->FollowStreams(now);
+    for (const wire::MemberId silent : links_->Watch(host_->Awaited()))
+      host_->OnPeerGone(silent);
     FreeUntaken();
     streams_.Sweep(now);
     router_->LookAtClients();
@@ -278,6 +241,23 @@ void Node::Tick() {
     reported_changes_ = changes;
     control_->ReportSoon();
   }
+}
+
+void Node::VisitCounters(const CounterVisitor& visit) const {
+  host_->VisitCounters(visit);
+  visit(MetricKind::kGauge, "optcache_state_version", {},
+        static_cast<double>(state_.version.counter));
+  visit(MetricKind::kGauge, "optcache_members", {}, static_cast<double>(state_.members.size()));
+  visit(MetricKind::kGauge, "optcache_coordinator_connected", {},
+        control_->connected() ? 1.0 : 0.0);
+  visit(MetricKind::kGauge, "optcache_live_sample_bytes", {},
+        static_cast<double>(cache::SampleBytes::LiveBytes()));
+  visit(MetricKind::kCounter, "optcache_payloads_without_room_total", {},
+        static_cast<double>(live_memory_.refused()));
+  if (disk_) disk_->VisitCounters(visit);
+  if (cluster_) cluster_->VisitCounters(visit);
+  server_->VisitCounters(visit);
+  links_->VisitCounters(visit);
 }
 
 }  // namespace optcache::node

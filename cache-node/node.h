@@ -6,10 +6,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,12 +20,11 @@
 #include "cache-node/control/savings_table.h"
 #include "cache-node/control/store_table.h"
 #include "cache-node/control/stream_table.h"
-#include "cache-node/manifests/listing.h"
 #include "cache-node/planning/plan_parts.h"
 #include "cache-node/retention/node_disk.h"
+#include "cache-node/serving/dataset_host.h"
 #include "cache-node/serving/live_memory.h"
 #include "cache-node/serving/message_router.h"
-#include "cache-node/serving/node_dataset.h"
 #include "cache-node/serving/peer_links.h"
 #include "cache-node/trust/node_visitors.h"
 #include "coordination/state.h"
@@ -80,34 +76,21 @@ class Node final {
   static Status CheckAdvertised(const std::string& address);
   Status JoinCluster();
   void ConnectToCoordinator();
-  void GoOnFromState();
+  void MakeHost();
   void MakeRouter();
 
   void OnClosed(net::Connection& connection);
-  void OnPeerGone(wire::MemberId member);
-  void WatchPeers();
   void FreeUntaken();
-  std::shared_ptr<NodeDataset> Find(wire::DatasetKey key);
 
   // From the coordinator.
   void Apply(const coordination::DesiredState& state);
   void WarnOfConflicts(const coordination::DesiredState& next) const;
   bool ApplyMembers(const coordination::DesiredState& state);
-  void ApplyDataset(const coordination::DatasetState& state);
-  bool IsOverbooked() const;
-  bool Serves(const coordination::DatasetState& state) const;
-  std::vector<wire::MemberId> HomesOf(const coordination::DatasetState& state) const;
-  void OnUsed(const std::string& dataset);
-  void LoadManifest(const coordination::DatasetState& state);
-  void OnManifest(const coordination::DatasetState& state, Result<SharedBytes> bytes);
-  void OnListing(wire::DatasetKey key, Result<Listing> listing);
   void KeepState();
-  void FetchParts(const coordination::DatasetState& state);
   coordination::Report MakeReport();
 
   void Tick();
   void Drain(Deadline deadline, Deadline patience, std::function<void()> done);
-  void LogDrain() const;
 
   net::EventLoop& loop_;
   const Clock& clock_;
@@ -131,11 +114,7 @@ class Node final {
   coordination::DesiredState state_;
   wire::MemberId self_ = 0;
   std::unique_ptr<PeerLinks> links_;
-  const std::shared_ptr<DeriverEnds> deriver_ends_ = std::make_shared<DeriverEnds>();
-  Datasets datasets_;
-  std::set<wire::DatasetKey> loading_;  // whose manifests are awaited
-  std::set<std::string> used_;          // Datasets that pods of this machine read
-
+  std::unique_ptr<DatasetHost> host_;
   LiveMemory live_memory_;
   std::unique_ptr<MessageRouter> router_;
   std::uint64_t reported_changes_ = 0;
@@ -143,9 +122,8 @@ class Node final {
   std::uint64_t ticks_ = 0;
   net::PeriodicTimer tick_;
   net::Timer drain_;
-  std::optional<NodeDataset::Ending> ending_;  // it drains
-  net::WorkerThread worker_;                   // its thread ends before the above
-  CallbackGuard guard_;                        // last
+  net::WorkerThread worker_;  // its thread ends before the above
+  CallbackGuard guard_;       // last
 };
 
 }  // namespace optcache::node

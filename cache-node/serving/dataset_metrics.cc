@@ -1,12 +1,12 @@
-// Names the node's counters for /metrics, as docs/metrics.md describes them.
+// Names a dataset's counters for /metrics, as docs/metrics.md describes them.
 //
-// Nothing is counted here. Each function reads one group of numbers of one dataset: reads, keeping,
-// memory, plan. A manifest that retires has series of its own, named by its digest, so that
-// counters of one series never come from two caches.
+// Nothing is counted here. Each function reads one group of numbers: reads, keeping, memory, plan.
+// A manifest that retires has series of its own, named by its digest, so that counters of one
+// series never come from two caches.
 
-#include "cache-node/node.h"
-#include "coordination/codec.h"
-#include "coordination/desired_state.h"
+#include "cache-node/serving/dataset_metrics.h"
+
+#include <string>
 
 namespace optcache::node {
 namespace {
@@ -137,27 +137,12 @@ void VisitPlan(const CounterVisitor& visit, const std::string& dataset,
 
 }  // namespace
 
-void Node::VisitCounters(const CounterVisitor& visit) const {
-  for (const auto& [key, dataset] : datasets_) {
-    const std::string name = LabelOf(*dataset, coordination::IsRetiring(state_, key));
-    VisitReads(visit, name, dataset->cache().counters());
-    VisitKeeping(visit, name, dataset->cache().counters());
-    VisitMemory(visit, name, dataset->cache());
-    VisitPlan(visit, name, *dataset);
-  }
-  visit(MetricKind::kGauge, "optcache_state_version", {},
-        static_cast<double>(state_.version.counter));
-  visit(MetricKind::kGauge, "optcache_members", {}, static_cast<double>(state_.members.size()));
-  visit(MetricKind::kGauge, "optcache_coordinator_connected", {},
-        control_->connected() ? 1.0 : 0.0);
-  visit(MetricKind::kGauge, "optcache_live_sample_bytes", {},
-        static_cast<double>(cache::SampleBytes::LiveBytes()));
-  visit(MetricKind::kCounter, "optcache_payloads_without_room_total", {},
-        static_cast<double>(live_memory_.refused()));
-  if (disk_) disk_->VisitCounters(visit);
-  if (cluster_) cluster_->VisitCounters(visit);
-  server_->VisitCounters(visit);
-  links_->VisitCounters(visit);
+void VisitDataset(const CounterVisitor& visit, const NodeDataset& dataset, bool retiring) {
+  const std::string name = LabelOf(dataset, retiring);
+  VisitReads(visit, name, dataset.cache().counters());
+  VisitKeeping(visit, name, dataset.cache().counters());
+  VisitMemory(visit, name, dataset.cache());
+  VisitPlan(visit, name, dataset);
 }
 
 }  // namespace optcache::node
