@@ -1,21 +1,23 @@
-// Starts and stops the node, and joins its parts.
+// Makes the parts, joins them, and stops them.
 //
-//   sidecars, nodes ─► Wiring ─► MessageRouter ─► DatasetCache, StreamTable, StoreTable, ...
-//   coordinator ─► ControlClient ─► Apply (node_control.cc) ─► NodeDataset
-//   DatasetCache, PushQueue ─► PeerLinks ─► connections
+//   sidecars, nodes ─► Wiring ─┬─► MessageRouter ─► DatasetCache, StreamTable, StoreTable, ...
+//                              └─► PeerLinks: which connections are open
+//   coordinator ─► StateFollower ─► PeerLinks, DatasetHost ─► NodeDataset
+//   DatasetCache, PushQueue ─► PeerLinks: Reply, Send ─► connections
 //
-// All of it runs on the event loop's thread. Wiring outlives the node, because connections may end
-// after it; once it is detached it does nothing.
+// All of it runs on the event loop's thread. A part gets the parts that it needs when it is made,
+// and outlives none of them. Wiring outlives the node, because connections may end after it; once
+// it is detached it does nothing.
 
 #include "cache-node/node.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "coordination/desired_state.h"
+#include "base/log_limit.h"
 #include "net/address.h"
 
 namespace optcache::node {
@@ -24,7 +26,26 @@ namespace {
 constexpr Duration kTick = std::chrono::milliseconds(5);
 constexpr std::uint64_t kTicksPerFollow = 20;  // streams are followed ten times a second
 constexpr Duration kStopGrace = std::chrono::seconds(5);
-constexpr Duration kDrainLook = std::chrono::milliseconds(50);
+constexpr ByteCount kPlainBodyMax = 4_GiB;  // a manifest
+
+// Others dial it: an address of "everywhere" would lead them to themselves.
+Status CheckAdvertised(const std::string& address) {
+  ASSIGN_OR_RETURN(const net::Address parsed, net::ParseAddress(address));
+  const bool is_everywhere =
+      parsed.host == net::kEverywhere || parsed.host == "0.0.0.0" || parsed.host == "::";
+  if (parsed.is_unix() || (!is_everywhere && parsed.port != 0)) return OkStatus();
+  return {Code::kInvalidArgument, "other nodes cannot reach this one at " + address +
+                                      ": give --advertise HOST:PORT, with this machine's address"};
+}
+
+// Of its pages; empty: it has none.
+Result<std::string> MetricsUrl(const NodeOptions& options) {
+  if (options.http_port == 0) return std::string();
+  ASSIGN_OR_RETURN(const net::Address reached, net::ParseAddress(options.advertise));
+  const net::Address pages{.host = reached.is_unix() ? options.http_host : reached.host,
+                           .port = options.http_port};
+  return fmt::format("http://{}/metrics", net::FormatAddress(pages));
+}
 
 }  // namespace
 
@@ -109,16 +130,71 @@ Result<std::unique_ptr<Node>> Node::Start(net::EventLoop& loop, const Clock& clo
                                               node->wiring_));
   if (node->options_.advertise.empty()) node->options_.advertise = node->server_->address();
   RETURN_IF_ERROR(CheckAdvertised(node->options_.advertise));
-  if (node->options_.http_port != 0) {
-    ASSIGN_OR_RETURN(const net::Address reached, net::ParseAddress(node->options_.advertise));
-    const net::Address pages{.host = reached.is_unix() ? node->options_.http_host : reached.host,
-                             .port = node->options_.http_port};
-    node->metrics_url_ = fmt::format("http://{}/metrics", net::FormatAddress(pages));
-  }
-  node->ConnectToCoordinator();
+  ASSIGN_OR_RETURN(const std::string metrics_url, MetricsUrl(node->options_));
+  node->MakeFollower(metrics_url);
+  node->MakeHost();
+  node->MakeRouter();
+  node->follower_->Join(*node->host_, *node->router_);
+  if (!node->cluster_) node->follower_->Start();  // else with the first certificate
   node->Tick();
   node->tick_ = net::PeriodicTimer(loop, kTick, [self = node.get()] { self->Tick(); });
   return node;
+}
+
+Status Node::JoinCluster() {
+  ASSIGN_OR_RETURN(const net::Address advertised, net::ParseAddress(options_.advertise));
+  ClusterSide::Hooks hooks{
+      .state = [this]() -> const coordination::DesiredState& { return follower_->state(); },
+      .held =
+          [this](wire::DatasetKey key) {
+            const auto dataset = host_->Find(key);
+            return dataset ? dataset->name() : std::string();
+          },
+      .on_ready = [this] { loop_.Post(guard_.Wrap([this] { follower_->Start(); })); },
+      .on_change =
+          [this] {
+            if (follower_) follower_->control().ReportSoon();
+          },
+      .on_used = [this](const std::string& dataset) { host_->OnUsed(dataset); }};
+  ASSIGN_OR_RETURN(cluster_, ClusterSide::Start(loop_, clock_, options_.cluster,
+                                                {.name = options_.name,
+                                                 .host = advertised.host,
+                                                 .coordinator = options_.coordinator,
+                                                 .seed = options_.incarnation},
+                                                std::move(hooks)));
+  visitors_ = std::make_unique<NodeVisitors>(loop_, clock_, cluster_->authorizer(),
+                                             cluster_->refusal_counters(), streams_);
+  return OkStatus();
+}
+
+void Node::MakeFollower(const std::string& metrics_url) {
+  if (!cluster_) {
+    plain_http_ = net::MakeHttpClient(
+        loop_,
+        {.max_body_bytes = kPlainBodyMax, .unix_socket = net::UnixPathOf(options_.coordinator)});
+    plain_control_ = std::make_unique<ControlHttp>(*plain_http_, options_.coordinator);
+  }
+  const StateDir* const dir = cluster_ ? &cluster_->state_dir() : nullptr;
+  follower_ = std::make_unique<StateFollower>(
+      loop_, clock_,
+      StateFollower::Options{.name = options_.name,
+                             .incarnation = options_.incarnation,
+                             .advertise = options_.advertise,
+                             .metrics_url = metrics_url,
+                             .memory = options_.memory,
+                             .disk_at_end = options_.disk_at_end},
+      StateFollower::Parts{.http = cluster_ ? cluster_->control() : *plain_control_,
+                           .streams = streams_,
+                           .stores = stores_,
+                           .savings = savings_,
+                           .rates = rates_,
+                           .links = *links_,
+                           .worker = worker_,
+                           .disk = disk_.get(),
+                           .authorizer = cluster_ ? &cluster_->authorizer() : nullptr,
+                           .manifests = cluster_ ? &cluster_->manifests() : nullptr,
+                           .dir = dir});
+  plan_parts_ = std::make_unique<PlanParts>(follower_->control(), dir, follower_->state());
 }
 
 void Node::MakeHost() {
@@ -126,10 +202,10 @@ void Node::MakeHost() {
       loop_, clock_,
       DatasetHost::Options{
           .name = options_.name, .incarnation = options_.incarnation, .memory = options_.memory},
-      DatasetHost::Parts{.state = state_,
+      DatasetHost::Parts{.state = follower_->state(),
                          .effects = *links_,
-                         .control = *control_,
-                         .plan_parts = *parts_,
+                         .control = follower_->control(),
+                         .plan_parts = *plan_parts_,
                          .worker = worker_,
                          .streams = streams_,
                          .disk = disk_.get(),
@@ -150,57 +226,21 @@ void Node::MakeRouter() {
                            .authorizer = cluster_ ? &cluster_->authorizer() : nullptr,
                            .visitors = visitors_.get()},
       MessageRouter::Hooks{
-          .state = [this]() -> const coordination::DesiredState& { return state_; },
+          .state = [this]() -> const coordination::DesiredState& { return follower_->state(); },
           .used = [this](const std::string& dataset) { host_->OnUsed(dataset); }});
 }
 
-// Others dial it: an address of "everywhere" would lead them to themselves.
-Status Node::CheckAdvertised(const std::string& address) {
-  ASSIGN_OR_RETURN(const net::Address parsed, net::ParseAddress(address));
-  const bool is_everywhere =
-      parsed.host == net::kEverywhere || parsed.host == "0.0.0.0" || parsed.host == "::";
-  if (parsed.is_unix() || (!is_everywhere && parsed.port != 0)) return OkStatus();
-  return {Code::kInvalidArgument, "other nodes cannot reach this one at " + address +
-                                      ": give --advertise HOST:PORT, with this machine's address"};
-}
-
 Status Node::Ready() const {
-  if (host_->ending()) return {Code::kUnavailable, "draining"};
-  if (cluster_) RETURN_IF_ERROR(cluster_->Ready());
-  if (self_ == 0) return {Code::kUnavailable, "waiting for the coordinator"};
-  if (!host_->IsComplete()) return {Code::kUnavailable, "waiting for the datasets' manifests"};
-  return OkStatus();
+  if (cluster_ && !host_->ending()) RETURN_IF_ERROR(cluster_->Ready());
+  return follower_->Ready();
 }
 
 void Node::Stop(std::function<void()> done) {
-  const bool drains = options_.drain > Duration::zero() && links_->has_peers();
-  const Deadline whole = Deadline::After(clock_, options_.drain);
-  if (drains && !host_->ending()) {
-    host_->OnEnding({.deadline = whole.at(), .on_disk = options_.disk_at_end});
-    control_->ReportSoon();
-  }
-  Drain(whole, Deadline::After(clock_, options_.drain / 2),
-        [this, done = std::move(done)]() mutable {
-          tick_.Cancel();
-          server_->Stop(kStopGrace, std::move(done));
-        });
+  follower_->Drain(options_.drain, [this, done = std::move(done)]() mutable {
+    tick_.Cancel();
+    server_->Stop(kStopGrace, std::move(done));
+  });
 }
-
-// Goes on serving meanwhile. What a plan keeps waits for one without this node, which says where it
-// goes, but not for long.
-void Node::Drain(Deadline deadline, Deadline patience, std::function<void()> done) {
-  const MonotonicTime now = clock_.Now();
-  const bool over = !host_->ending() || deadline.Expired(now);
-  if (!over) host_->GiveAway(!patience.Expired(now));
-  if (over || host_->HasLeft()) {
-    if (host_->ending()) host_->LogDrain();
-    return done();
-  }
-  drain_ = loop_.After(kDrainLook,
-                       [this, deadline, patience, done] { Drain(deadline, patience, done); });
-}
-
-// --- Connections --------------------------------------------------------------------------------
 
 void Node::OnClosed(net::Connection& connection) {
   const auto lost = links_->OnClosed(connection);
@@ -212,44 +252,26 @@ void Node::OnClosed(net::Connection& connection) {
   }
 }
 
-// Answers that are not taken keep samples in memory that the cache has dropped.
-void Node::FreeUntaken() {
-  const ByteCount live = cache::SampleBytes::LiveBytes();
-  if (live_memory_.IsHeldUp(live, host_->in_memory(), clock_.Now())) links_->CloseFullest();
-}
-
 void Node::Tick() {
   const MonotonicTime now = clock_.Now();
   host_->Tick(now);
-  if (disk_) {
-    const ByteCount offered = disk_->offered();
-    disk_->Tick();
-    if (offered != reported_disk_) {  // it failed
-      reported_disk_ = offered;
-      control_->ReportSoon();
-    }
-  }
+  if (disk_) disk_->Tick();
   if (++ticks_ % kTicksPerFollow == 0) {
     host_->FollowStreams(now);
     for (const wire::MemberId silent : links_->Watch(host_->Awaited()))
       host_->OnPeerGone(silent);
-    FreeUntaken();
+    // Answers that are not taken keep samples in memory that the caches have dropped.
+    const ByteCount live = cache::SampleBytes::LiveBytes();
+    if (live_memory_.IsHeldUp(live, host_->in_memory(), now)) links_->CloseFullest();
     streams_.Sweep(now);
     router_->LookAtClients();
   }
-  if (const auto changes = streams_.changes() + stores_.changes(); changes != reported_changes_) {
-    reported_changes_ = changes;
-    control_->ReportSoon();
-  }
+  follower_->Tick();
 }
 
 void Node::VisitCounters(const CounterVisitor& visit) const {
   host_->VisitCounters(visit);
-  visit(MetricKind::kGauge, "optcache_state_version", {},
-        static_cast<double>(state_.version.counter));
-  visit(MetricKind::kGauge, "optcache_members", {}, static_cast<double>(state_.members.size()));
-  visit(MetricKind::kGauge, "optcache_coordinator_connected", {},
-        control_->connected() ? 1.0 : 0.0);
+  follower_->VisitCounters(visit);
   visit(MetricKind::kGauge, "optcache_live_sample_bytes", {},
         static_cast<double>(cache::SampleBytes::LiveBytes()));
   visit(MetricKind::kCounter, "optcache_payloads_without_room_total", {},

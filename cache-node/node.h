@@ -1,8 +1,7 @@
 #pragma once
 
-// The node: its sockets, its datasets and its coordinator, joined on one event loop. Decisions are
-// taken in the parts (dataset_cache.h, retention_manager.h, ...); serving/message_router.h brings
-// them what comes.
+// The node: makes its parts, joins them on one event loop, and stops them in order. What each part
+// does is in its own header.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +14,7 @@
 #include "base/counters.h"
 #include "base/result.h"
 #include "cache-node/cluster_side.h"
-#include "cache-node/control/control_client.h"
+#include "cache-node/control/control_http.h"
 #include "cache-node/control/rate_table.h"
 #include "cache-node/control/savings_table.h"
 #include "cache-node/control/store_table.h"
@@ -26,8 +25,8 @@
 #include "cache-node/serving/live_memory.h"
 #include "cache-node/serving/message_router.h"
 #include "cache-node/serving/peer_links.h"
+#include "cache-node/serving/state_follower.h"
 #include "cache-node/trust/node_visitors.h"
-#include "coordination/state.h"
 #include "net/connection.h"
 #include "net/event_loop.h"
 #include "net/periodic_timer.h"
@@ -73,37 +72,22 @@ class Node final {
   class Wiring;  // the connections' handler
 
   Node(net::EventLoop& loop, const Clock& clock, NodeOptions options);
-  static Status CheckAdvertised(const std::string& address);
   Status JoinCluster();
-  void ConnectToCoordinator();
+  void MakeFollower(const std::string& metrics_url);
   void MakeHost();
   void MakeRouter();
-
   void OnClosed(net::Connection& connection);
-  void FreeUntaken();
-
-  // From the coordinator.
-  void Apply(const coordination::DesiredState& state);
-  void WarnOfConflicts(const coordination::DesiredState& next) const;
-  bool ApplyMembers(const coordination::DesiredState& state);
-  void KeepState();
-  coordination::Report MakeReport();
-
   void Tick();
-  void Drain(Deadline deadline, Deadline patience, std::function<void()> done);
 
   net::EventLoop& loop_;
   const Clock& clock_;
   NodeOptions options_;
-  std::string metrics_url_;
   std::shared_ptr<Wiring> wiring_;
   std::unique_ptr<net::Server> server_;
   // On a laptop; in a cluster it has its own.
   std::unique_ptr<net::HttpClient> plain_http_;
   std::unique_ptr<ControlHttp> plain_control_;
   std::unique_ptr<ClusterSide> cluster_;  // null on a laptop
-  std::unique_ptr<ControlClient> control_;
-  std::unique_ptr<PlanParts> parts_;
   StreamTable streams_;
   StoreTable stores_;
   SavingsTable savings_;
@@ -111,17 +95,14 @@ class Node final {
   std::unique_ptr<NodeDisk> disk_;          // null: memory alone
   std::unique_ptr<NodeVisitors> visitors_;  // null on a laptop
 
-  coordination::DesiredState state_;
-  wire::MemberId self_ = 0;
-  std::unique_ptr<PeerLinks> links_;
-  std::unique_ptr<DatasetHost> host_;
   LiveMemory live_memory_;
+  std::unique_ptr<PeerLinks> links_;
+  std::unique_ptr<StateFollower> follower_;
+  std::unique_ptr<PlanParts> plan_parts_;
+  std::unique_ptr<DatasetHost> host_;
   std::unique_ptr<MessageRouter> router_;
-  std::uint64_t reported_changes_ = 0;
-  ByteCount reported_disk_ = 0;
   std::uint64_t ticks_ = 0;
   net::PeriodicTimer tick_;
-  net::Timer drain_;
   net::WorkerThread worker_;  // its thread ends before the above
   CallbackGuard guard_;       // last
 };
