@@ -6,7 +6,7 @@
 // Admit says whether this client may say that; if not, Declining tells who waits for an answer that
 // nothing comes. Both visit wire::Message with an overload for each message, and none for all: a
 // message without its overloads does not compile. Those that no node gets share one, by the
-// direction that they declare (About::ways); lib/wire refuses them before.
+// direction that they declare (About::directions); lib/wire refuses them before.
 //
 // OnPayloadStart finds the buffer of a payload, and its room, before its bytes are read. A
 // connection receives one payload at a time, so `incoming_` has at most one for each. Answers of
@@ -45,7 +45,7 @@ template <typename M, typename... Messages>
 concept OneOf = (std::same_as<M, Messages> || ...);
 
 template <typename M>
-concept NoNodeGets = (M::kAbout.ways & (wire::kSidecarToNode | wire::kNodeToNode)) == 0;
+concept NoNodeGets = (M::kAbout.directions & (wire::kSidecarToNode | wire::kNodeToNode)) == 0;
 
 }  // namespace
 

@@ -174,7 +174,7 @@ class Authorizer::Judging {
   // Connections take it themselves, and end.
   Status operator()(const wire::Refusal& /*refusal*/) const { return OkStatus(); }
   template <typename M>
-    requires((M::kAbout.ways & wire::kSidecarToNode) == 0)
+    requires((M::kAbout.directions & wire::kSidecarToNode) == 0)
   Status operator()(const M& /*message*/) const {
     return Refuse(fmt::format("a pod may not send {}", M::kAbout.name));
   }

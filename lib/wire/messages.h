@@ -33,20 +33,21 @@ inline constexpr std::size_t kMaxPartBytes = 1U << 19;    // of a list that goes
 inline constexpr std::uint32_t kMaxBodyBytes = 1U << 20;  // of a frame, payload not counted
 inline constexpr ByteCount kMaxPayloadBytes = 1ULL << 32;
 
-// Who says a message to whom; several may be joined. Hello and Welcome come before that is known.
-using Ways = std::uint8_t;
-inline constexpr Ways kNoWay = 0;
-inline constexpr Ways kSidecarToNode = 1;
-inline constexpr Ways kNodeToSidecar = 2;
-inline constexpr Ways kNodeToNode = 4;
-inline constexpr Ways kAllWays = kSidecarToNode | kNodeToSidecar | kNodeToNode;
+// Who sends a message to whom; several may be joined. Hello and Welcome have none: they come before
+// it is known who the peer is.
+using Directions = std::uint8_t;
+inline constexpr Directions kNoDirection = 0;
+inline constexpr Directions kSidecarToNode = 1;
+inline constexpr Directions kNodeToSidecar = 2;
+inline constexpr Directions kNodeToNode = 4;
+inline constexpr Directions kAllDirections = kSidecarToNode | kNodeToSidecar | kNodeToNode;
 
-// What each message declares of itself.
+// What each message declares of itself, as the table in docs/formats/wire.md has it.
 struct About {
   std::uint8_t number = 0;  // on the wire: never used again for another
-  std::string_view name{};  // as in docs/formats/wire.md
+  std::string_view name{};
   std::uint16_t since = 0;  // version of the protocol in which it came
-  Ways ways = kNoWay;
+  Directions directions = kNoDirection;
 };
 
 // --- Connection -----------------------------------------------------------------------------
@@ -55,7 +56,8 @@ enum class Role : std::uint8_t { kSidecar = 1, kNode = 2 };
 
 // First message of the side that connects.
 struct Hello {
-  static constexpr About kAbout = {1, "Hello", 1, kNoWay};
+  static constexpr About kAbout = {
+      .number = 1, .name = "Hello", .since = 1, .directions = kNoDirection};
   std::uint16_t min_version = kMinVersion;
   std::uint16_t max_version = kMaxVersion;
   Role role = Role::kSidecar;
@@ -67,7 +69,8 @@ struct Hello {
 };
 // The answer: the version both speak.
 struct Welcome {
-  static constexpr About kAbout = {2, "Welcome", 1, kNoWay};
+  static constexpr About kAbout = {
+      .number = 2, .name = "Welcome", .since = 1, .directions = kNoDirection};
   std::uint16_t version = kMaxVersion;
   std::string name;
   bool bulk = false;  // takes that offer: this is the last frame within TLS
@@ -75,7 +78,8 @@ struct Welcome {
 };
 // The last message before a side closes the connection.
 struct Refusal {
-  static constexpr About kAbout = {3, "Refusal", 1, kAllWays};
+  static constexpr About kAbout = {
+      .number = 3, .name = "Refusal", .since = 1, .directions = kAllDirections};
   Code code = Code::kInternal;
   std::string message;
   friend bool operator==(const Refusal&, const Refusal&) = default;
@@ -100,7 +104,8 @@ enum class GetMode : std::uint8_t {
 // Answered by one SampleReply an item, in any order, with the Get's request id. Stream 0: reads
 // without an order.
 struct Get {
-  static constexpr About kAbout = {4, "Get", 1, kSidecarToNode | kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 4, .name = "Get", .since = 1, .directions = kSidecarToNode | kNodeToNode};
   DatasetKey dataset = 0;
   StreamId stream = 0;
   GetMode mode = GetMode::kStage;
@@ -118,7 +123,8 @@ enum class Answer : std::uint8_t {
 };
 
 struct SampleReply {
-  static constexpr About kAbout = {5, "SampleReply", 1, kNodeToSidecar | kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 5, .name = "SampleReply", .since = 1, .directions = kNodeToSidecar | kNodeToNode};
   std::uint32_t index = 0;  // into Get::items
   Answer answer = Answer::kMissDrop;
   LeaseId lease = 0;
@@ -129,7 +135,8 @@ struct SampleReply {
 
 // A sample read from the store, for the node to keep where the plan says. Payload follows.
 struct Put {
-  static constexpr About kAbout = {6, "Put", 1, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 6, .name = "Put", .since = 1, .directions = kSidecarToNode};
   DatasetKey dataset = 0;
   StreamId stream = 0;
   ReadItem item;
@@ -139,7 +146,8 @@ struct Put {
 };
 // To Put and to Push. Not accepted: `reason` says why; the sender need not try again for a Put.
 struct StoreReply {
-  static constexpr About kAbout = {7, "StoreReply", 1, kNodeToSidecar | kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 7, .name = "StoreReply", .since = 1, .directions = kNodeToSidecar | kNodeToNode};
   DatasetKey dataset = 0;
   SampleId id = 0;
   bool accepted = false;
@@ -151,7 +159,8 @@ struct StoreReply {
 inline constexpr int kLeaseSeconds = 5;
 enum class LeaseEvent : std::uint8_t { kRenew = 0, kDone = 1, kFailed = 2 };
 struct LeaseUpdate {
-  static constexpr About kAbout = {8, "LeaseUpdate", 1, kSidecarToNode | kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 8, .name = "LeaseUpdate", .since = 1, .directions = kSidecarToNode | kNodeToNode};
   DatasetKey dataset = 0;
   LeaseEvent event = LeaseEvent::kRenew;
   std::vector<std::pair<SampleId, LeaseId>> leases;
@@ -162,7 +171,8 @@ struct LeaseUpdate {
 
 // A rank has attached to a stream. The sampler's fields are those of sampler/order_source.h.
 struct StreamAttach {
-  static constexpr About kAbout = {9, "StreamAttach", 1, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 9, .name = "StreamAttach", .since = 1, .directions = kSidecarToNode};
   DatasetKey dataset = 0;
   std::string dataset_name;  // "namespace/name"
   StreamId stream = 0;
@@ -186,7 +196,8 @@ struct StreamAttach {
 // The same rank's order, where StreamAttach cannot say it and so says that it is not known. Follows
 // it.
 struct StreamOrder {
-  static constexpr About kAbout = {16, "StreamOrder", 2, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 16, .name = "StreamOrder", .since = 2, .directions = kSidecarToNode};
   StreamId stream = 0;
   Rank rank = 0;
   std::string recipe;  // docs/formats/recipe.md
@@ -196,7 +207,8 @@ struct StreamOrder {
 // A part of the list of ids that a rank reads in a pass, where the training process hands it over
 // (docs/formats/list.md). Parts come in order; one from offset 0 begins the list again.
 struct StreamTrace {
-  static constexpr About kAbout = {17, "StreamTrace", 3, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 17, .name = "StreamTrace", .since = 3, .directions = kSidecarToNode};
   StreamId stream = 0;
   Rank rank = 0;
   PassNumber pass = 0;
@@ -211,7 +223,8 @@ struct StreamTrace {
 // has said so, or two passes in a row ended there. Sent after StreamAttach, before the
 // StreamProgress with which a pass begins, and when a pass goes on beyond.
 struct StreamPassEnd {
-  static constexpr About kAbout = {18, "StreamPassEnd", 3, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 18, .name = "StreamPassEnd", .since = 3, .directions = kSidecarToNode};
   StreamId stream = 0;
   Rank rank = 0;
   std::uint64_t reads = 0;  // 0: as far as anybody knows, passes end with the list
@@ -221,7 +234,8 @@ struct StreamPassEnd {
 // Where a rank is. Sent at each pass's start, then about once a second while it reads, and at the
 // end.
 struct StreamProgress {
-  static constexpr About kAbout = {10, "StreamProgress", 1, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 10, .name = "StreamProgress", .since = 1, .directions = kSidecarToNode};
   StreamId stream = 0;
   Rank rank = 0;
   PassNumber pass = 0;
@@ -246,7 +260,8 @@ enum class StoreState : std::uint8_t {
 
 // Whether the sidecar reaches the store of a dataset. Sent when it changes, and now and then.
 struct StoreHealth {
-  static constexpr About kAbout = {19, "StoreHealth", 3, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 19, .name = "StoreHealth", .since = 3, .directions = kSidecarToNode};
   DatasetKey dataset = 0;
   StoreState state = StoreState::kUntried;
   std::uint64_t silent_ms = 0;  // kSilent: for how long
@@ -258,7 +273,8 @@ struct StoreHealth {
 // reads are held back it would take more than it has, and the number says nothing. Sent each
 // second.
 struct StoreDemand {
-  static constexpr About kAbout = {21, "StoreDemand", 6, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 21, .name = "StoreDemand", .since = 6, .directions = kSidecarToNode};
   DatasetKey dataset = 0;
   std::uint64_t requests_milli = 0;  // thousandths of a request in a second
   std::uint64_t bytes = 0;           // in a second
@@ -270,7 +286,8 @@ struct StoreDemand {
 // Node to sidecar: what it may ask of that store from now on. 0: as much as it was started with.
 // Sent each second.
 struct StoreShare {
-  static constexpr About kAbout = {22, "StoreShare", 6, kNodeToSidecar};
+  static constexpr About kAbout = {
+      .number = 22, .name = "StoreShare", .since = 6, .directions = kNodeToSidecar};
   DatasetKey dataset = 0;
   std::uint64_t requests_milli = 0;
   std::uint64_t bytes = 0;
@@ -282,7 +299,8 @@ struct StoreShare {
 // What a sidecar has saved of a dataset (docs/user/what-it-saves.md) since this connection began.
 // What it saved before and has told another connection is not in it, so nothing counts twice.
 struct Savings {
-  static constexpr About kAbout = {20, "Savings", 4, kSidecarToNode};
+  static constexpr About kAbout = {
+      .number = 20, .name = "Savings", .since = 4, .directions = kSidecarToNode};
   DatasetKey dataset = 0;
   std::int64_t requests = 0;  // below 0: it has sent more than the reads need without a cache
   std::int64_t bytes = 0;
@@ -294,7 +312,8 @@ struct Savings {
 
 // To the home node of each id: who holds it? If nobody: a lease for the asker.
 struct Lookup {
-  static constexpr About kAbout = {11, "Lookup", 1, kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 11, .name = "Lookup", .since = 1, .directions = kNodeToNode};
   DatasetKey dataset = 0;
   bool want_lease = true;
   std::vector<SampleId> ids;
@@ -315,7 +334,8 @@ struct LookupItem {
   friend bool operator==(const LookupItem&, const LookupItem&) = default;
 };
 struct LookupReply {
-  static constexpr About kAbout = {12, "LookupReply", 1, kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 12, .name = "LookupReply", .since = 1, .directions = kNodeToNode};
   DatasetKey dataset = 0;
   std::vector<LookupItem> items;
   friend bool operator==(const LookupReply&, const LookupReply&) = default;
@@ -323,7 +343,8 @@ struct LookupReply {
 
 // To the home: the sender now holds these, or no longer does.
 struct Holding {
-  static constexpr About kAbout = {13, "Holding", 1, kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 13, .name = "Holding", .since = 1, .directions = kNodeToNode};
   DatasetKey dataset = 0;
   std::vector<SampleId> gained;
   std::vector<SampleId> lost;
@@ -332,7 +353,8 @@ struct Holding {
 
 // To the receiver: these pushes are coming; a Get for them may be told kOnItsWay.
 struct Announce {
-  static constexpr About kAbout = {14, "Announce", 1, kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 14, .name = "Announce", .since = 1, .directions = kNodeToNode};
   DatasetKey dataset = 0;
   std::vector<SampleId> ids;
   friend bool operator==(const Announce&, const Announce&) = default;
@@ -340,7 +362,8 @@ struct Announce {
 
 // A kept sample on its way to the node of its next reader. Payload follows.
 struct Push {
-  static constexpr About kAbout = {15, "Push", 1, kNodeToNode};
+  static constexpr About kAbout = {
+      .number = 15, .name = "Push", .since = 1, .directions = kNodeToNode};
   DatasetKey dataset = 0;
   StreamId stream = 0;  // whose plan keeps it; 0: the receiver is its home (pin, LRU)
   ReadItem item;        // the read after which it is kept

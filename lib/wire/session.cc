@@ -8,13 +8,13 @@
 namespace optcache::wire {
 namespace {
 
-Ways WayOf(Role from, Role to) {
+Directions DirectionOf(Role from, Role to) {
   if (from == Role::kSidecar) return kSidecarToNode;
   return to == Role::kSidecar ? kNodeToSidecar : kNodeToNode;
 }
 
 bool IsAllowed(Role from, Role to, const Message& message) {
-  return (AboutOf(TypeOf(message)).ways & WayOf(from, to)) != 0;
+  return (AboutOf(TypeOf(message)).directions & DirectionOf(from, to)) != 0;
 }
 
 std::unexpected<Status> Unexpected(const Message& message, const std::string& wanted) {
