@@ -2,6 +2,8 @@
 
 // A rollout that tests begin.
 
+#include <functional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,13 +28,20 @@ class Rollout : public testing::Test {
     ASSERT_EQ(story_.Phase(), "Activate") << story_.Reason();
   }
   // Jobs that read have been seen before the spec asks for "new", and have ended a whole pass
-  // since.
-  void ReadOnBefore() {
+  // since. Then `change` has come.
+  void ReadOnBefore(const std::function<void()>& change = [] {}) {
     story_.inputs.revision = "old";
     story_.StepUntilStill();
     story_.EndPass();
     story_.EndPass();
+    change();
     story_.inputs.revision = "new";
+  }
+  // The pass in which each job is, and a whole one.
+  void ReadAWholePass() {
+    story_.EndPass();
+    story_.EndPass();
+    story_.Run();
   }
   // "new" costs more than "old", as was predicted, and goes to Observe.
   void LetWhatIsWorseBegin() {

@@ -52,9 +52,7 @@ TEST_F(Rollout, AJobThatBeginsIsNotWaitedForWhenItHasEndedAnEpoch) {
   story_.Read(1, 4);
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   story_.Read(2, 0);
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Observe");

@@ -31,9 +31,7 @@ TEST_F(Rollout, AnEpochInWhichANodeStartsAgainDoesNotCount) {
   story_.Run();
   EXPECT_EQ(story_.Phase(), "Observe");
   story_.costs["new"] = 400;
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
 }
 
@@ -194,9 +192,7 @@ TEST_F(Rollout, EpochsCountWhenANodeThatStartedAgainFollowsTheUpdate) {
   EXPECT_TRUE(ReportOf(story_.state, story_.inputs).message.starts_with("2 of 3 nodes follow new"));
   story_.costs["new"] = 400;
   story_.Run();
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
 }
 
@@ -223,9 +219,7 @@ TEST_F(Rollout, WhatWasObservedOfJobsBeforeGoesWhenOthersArePredicted) {
   story_.Read(1, 4);
   story_.EndPass();
   story_.Run();
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   ASSERT_EQ(story_.Phase(), "Complete");
   story_.inputs.streams.clear();
   story_.inputs.passes.clear();
@@ -243,9 +237,7 @@ TEST_F(Rollout, WhatWasObservedOfJobsOfThenIsNotComparedWith) {
   story_.EndPass();
   story_.Run();
   story_.costs["new"] = 0;
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   ASSERT_EQ(story_.Phase(), "Complete");
   ASSERT_TRUE(story_.state.previous);
   story_.inputs.streams.clear();
@@ -369,11 +361,10 @@ TEST_F(Rollout, WhatIsCountedOfSeveralJobsIsNotWhatTheNextIsComparedWith) {
 TEST_F(Rollout, AnEpochThatAJobHasSharedIsNotWhatTheUpdateIsComparedWith) {
   story_.Read(1, 4);
   story_.Read(2, 4);
-  ReadOnBefore();
-  story_.inputs.revision = "old";
-  story_.inputs.streams.pop_back();
-  story_.StepUntilStill();
-  story_.inputs.revision = "new";
+  ReadOnBefore([&] {
+    story_.inputs.streams.pop_back();
+    story_.StepUntilStill();
+  });
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
   EXPECT_FALSE(story_.state.previous);
@@ -381,13 +372,12 @@ TEST_F(Rollout, AnEpochThatAJobHasSharedIsNotWhatTheUpdateIsComparedWith) {
 
 TEST_F(Rollout, AnEpochInWhichANodeStartedIsNotWhatTheUpdateIsComparedWith) {
   story_.Read(1, 4);
-  ReadOnBefore();
-  story_.inputs.revision = "old";
-  ++story_.Node("b").incarnation;
-  story_.StepUntilStill();
-  story_.costs["old"] = 1000;
-  story_.EndPass();
-  story_.inputs.revision = "new";
+  ReadOnBefore([&] {
+    ++story_.Node("b").incarnation;
+    story_.StepUntilStill();
+    story_.costs["old"] = 1000;
+    story_.EndPass();
+  });
   story_.Run();
   ASSERT_EQ(story_.Phase(), "Observe");
   EXPECT_FALSE(story_.state.previous);
@@ -395,13 +385,12 @@ TEST_F(Rollout, AnEpochInWhichANodeStartedIsNotWhatTheUpdateIsComparedWith) {
 
 TEST_F(Rollout, AJobThatBeginsEndsNoEpochOfTheOthersThatIsComparedWith) {
   story_.Read(1, 4);
-  ReadOnBefore();
-  story_.inputs.revision = "old";
-  story_.Read(2, 0);
-  story_.StepUntilStill();
-  story_.EndPass();
-  story_.EndPass();
-  story_.inputs.revision = "new";
+  ReadOnBefore([&] {
+    story_.Read(2, 0);
+    story_.StepUntilStill();
+    story_.EndPass();
+    story_.EndPass();
+  });
   story_.Run();
   ASSERT_TRUE(story_.state.previous);
   EXPECT_EQ(story_.state.disturbed,

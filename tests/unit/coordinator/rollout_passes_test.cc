@@ -14,28 +14,27 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-TEST_F(Rollout, OneReadOfTheSourceIsNotWorseThanNone) {
-  story_.predicted = story_.costs = {{"old", 0}, {"new", 0}};
-  story_.Read(1, 4);
-  ReadOnBefore();
-  story_.costs["new"] = 5;  // half a percent of its reads
-  story_.Run();
-  ASSERT_EQ(story_.state.previous->store_bytes_per_read_tenths, 0U);
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+// "old" reads nothing of the source.
+class AfterOneThatReadsNothing : public Rollout {
+ protected:
+  void Observe(std::uint64_t reads) {
+    story_.predicted = story_.costs = {{"old", 0}, {"new", 0}};
+    story_.Read(1, 4);
+    ReadOnBefore();
+    story_.costs["new"] = reads;
+    story_.Run();
+    ASSERT_EQ(story_.state.previous->store_bytes_per_read_tenths, 0U);
+    ReadAWholePass();
+  }
+};
+
+TEST_F(AfterOneThatReadsNothing, HalfAPercentOfTheReadsIsNotWorse) {
+  Observe(5);
   EXPECT_EQ(story_.Phase(), "Complete") << story_.Reason();
 }
 
-TEST_F(Rollout, MoreThanThatIs) {
-  story_.predicted = story_.costs = {{"old", 0}, {"new", 0}};
-  story_.Read(1, 4);
-  ReadOnBefore();
-  story_.costs["new"] = 6;
-  story_.Run();
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+TEST_F(AfterOneThatReadsNothing, MoreThanThatIs) {
+  Observe(6);
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
 
@@ -120,9 +119,7 @@ TEST_F(Rollout, WorseThanBeforeGoesBackAndStops) {
   story_.Run();
   ASSERT_TRUE(story_.state.previous);
   EXPECT_EQ(story_.state.previous->store_bytes_per_read_tenths, 600U);
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   EXPECT_EQ(story_.Phase(), "Stopped");
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
@@ -142,9 +139,7 @@ TEST_F(Rollout, PausedPassesAreCountedAndNotJudged) {
   story_.costs["new"] = 1000;
   story_.Run();
   knobs().paused = true;
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   EXPECT_EQ(story_.Phase(), "Observe");
   EXPECT_EQ(story_.state.sums->passes, 1U);
   knobs().paused = false;
@@ -394,9 +389,7 @@ TEST_F(Rollout, WhereNoEpochEndsNothingSpeaksAgainstIt) {
 TEST_F(Rollout, WhatWasObservedOfTheRevisionInForceIsWhatTheNextIsComparedWith) {
   story_.Read(1, 4);
   story_.Run();
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   ASSERT_EQ(story_.Phase(), "Complete");
   story_.predicted["other"] = story_.costs["other"] = 440;  // a tenth more
   story_.inputs.revision = "other";
@@ -405,9 +398,7 @@ TEST_F(Rollout, WhatWasObservedOfTheRevisionInForceIsWhatTheNextIsComparedWith) 
   ASSERT_EQ(story_.Phase(), "Observe") << "no pass has ended since";
   ASSERT_TRUE(story_.state.previous);
   EXPECT_EQ(story_.state.previous->store_bytes_per_read_tenths, 400U);
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   EXPECT_EQ(story_.Reason(), "WorseThanPrevious");
 }
 
@@ -422,9 +413,7 @@ TEST_F(Rollout, WhatIsObservedIsOfOneRevisionAlone) {
   EXPECT_FALSE(ReportOf(story_.state, story_.inputs).observed);
   EXPECT_FALSE(ReportOf(story_.state, story_.inputs).predicted);
   EXPECT_TRUE(ReportOf(story_.state, story_.inputs).forgets);
-  story_.EndPass();
-  story_.EndPass();
-  story_.Run();
+  ReadAWholePass();
   ASSERT_EQ(story_.Phase(), "Complete");
   EXPECT_FALSE(ReportOf(story_.state, story_.inputs).observed);  // what was counted stands
   story_.EndPass();
