@@ -175,9 +175,7 @@ Result<plan::Inputs> InputsOf(const PlanTask& task, const PlanTask::Base& base,
   const std::vector<wire::MemberId> members = MembersOf(task);
   plan::Inputs inputs{.sizes = task.sizes, .stop = stop};
   inputs.max_moved_bytes_per_sample = MaxMovedBytes(task.capacities, task.sizes);
-  inputs.objective = task.objective == coordination::Objective::kRequests
-                         ? plan::Objective::kRequests
-                         : plan::Objective::kBytes;
+  inputs.objective = task.objective;
   for (const auto& capacity : task.capacities)
     inputs.capacities.push_back(capacity.bytes);
   for (const coordination::StreamState& stream : task.streams) {

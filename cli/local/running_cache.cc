@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "api/enumerations.h"
 #include "base/decimal.h"
 #include "cli/local/dataset_name.h"
 #include "sampler/recipe_text.h"
@@ -101,14 +102,6 @@ Result<const DatasetStatus*> NamedOrOnly(const coordination::ClusterStatus& stat
   return Error(Code::kInvalidArgument, "name one of the datasets that are there: " + names);
 }
 
-// What an API server has checked; of something else, the default.
-coordination::Retention RetentionIn(const std::string& name) {
-  using coordination::Retention;
-  if (name == "Pin") return Retention::kPin;
-  if (name == "LRU") return Retention::kLru;
-  return name == "None" ? Retention::kNone : Retention::kOptimal;
-}
-
 // A number, or a text with one.
 std::string PriceText(const Json& dataset, const char* pointer) {
   const Json& price = kube::Find(dataset, pointer);
@@ -155,10 +148,11 @@ Result<RunningCache> RunningCacheOf(const Json& plan, const Json& resource) {
       .capacity = CountAt(resource, "/status/capacity/granted"),
       .maximum = CountAt(resource, "/status/capacity/maximum"),
       .nodes = static_cast<std::uint32_t>(kube::Items(resource, "/status/nodes").size()),
-      .retention = RetentionIn(kube::TextAt(plan, "/spec/retention")),
-      .objective = kube::TextAt(plan, "/spec/objective") == "Requests"
-                       ? coordination::Objective::kRequests
-                       : coordination::Objective::kBytes,
+      // What an API server has checked; of something else, the default.
+      .retention = api::ValueIn(api::kRetentions, kube::TextAt(plan, "/spec/retention"))
+                       .value_or(api::Retention::kOptimal),
+      .objective = api::ValueIn(api::kObjectives, kube::TextAt(plan, "/spec/objective"))
+                       .value_or(plan::Objective::kBytes),
       .jobs = {},
       .price = {}};
   for (const Json& json : kube::Items(plan, "/status/jobs")) {

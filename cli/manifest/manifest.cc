@@ -23,6 +23,8 @@
 #include "cli/terminal/choose.h"
 #include "cli/terminal/print.h"
 #include "cli/terminal/progress_line.h"
+#include "dataset/format.h"
+#include "dataset/order.h"
 #include "storage/index.h"
 #include "storage/open_store.h"
 #include "storage/verify.h"
@@ -97,9 +99,8 @@ struct VerifyFlags {
 
 Result<std::optional<dataset::Order>> ParseOrder(const std::string& name) {
   if (name.empty()) return std::nullopt;
-  for (const dataset::Order order :
-       {dataset::Order::kImageFolder, dataset::Order::kPath, dataset::Order::kList}) {
-    if (name == dataset::OrderName(order)) return order;
+  for (const dataset::OrderNames& names : dataset::kOrders) {
+    if (name == names.name) return names.order;
   }
   return Error(Code::kInvalidArgument, "order " + name + ": there are image-folder, path and list");
 }
@@ -113,7 +114,7 @@ Result<Manifest> ReadManifest(const std::string& file) {
 
 Status Build(const BuildFlags& flags) {
   ASSIGN_OR_RETURN(const std::optional<dataset::Order> order, ParseOrder(flags.order));
-  ASSIGN_OR_RETURN(const storage::IndexFormat format, storage::ParseFormat(flags.format));
+  ASSIGN_OR_RETURN(const dataset::Format format, dataset::ParseFormat(flags.format));
   ASSIGN_OR_RETURN(const bool digests, storage::ParseVerify(flags.verify));
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
                    storage::OpenStore(flags.source.address, flags.source.options));

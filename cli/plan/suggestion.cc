@@ -167,9 +167,7 @@ Result<SimulateScene> SceneOf(const RunningCache& cache, plan::Sizes sizes,
   ASSIGN_OR_RETURN(scene.run, ReadsOfJobs(cache, epochs));
   scene.cache.sizes = std::move(sizes);
   scene.cache.capacity = CapacityShare(cache);
-  scene.cache.objective = cache.objective == coordination::Objective::kRequests
-                              ? plan::Objective::kRequests
-                              : plan::Objective::kBytes;
+  scene.cache.objective = cache.objective;
   if (goal.of == simulation::Goal::Of::kWaiting)
     scene.cache.stores = {{.bandwidth = store.bandwidth}};
   scene.goal = goal;

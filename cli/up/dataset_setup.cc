@@ -28,61 +28,16 @@ namespace {
 
 constexpr Duration kIndexLimit = std::chrono::hours(6);
 
-coordination::Retention ToCoordination(config::Retention retention) {
-  switch (retention) {
-    case config::Retention::kOptimal:
-      return coordination::Retention::kOptimal;
-    case config::Retention::kPin:
-      return coordination::Retention::kPin;
-    case config::Retention::kLru:
-      return coordination::Retention::kLru;
-    case config::Retention::kNone:
-      return coordination::Retention::kNone;
-  }
-  return coordination::Retention::kOptimal;
-}
-
-std::optional<dataset::Order> ToDataset(std::optional<config::Order> order) {
-  if (!order) return std::nullopt;
-  switch (*order) {
-    case config::Order::kImageFolder:
-      return dataset::Order::kImageFolder;
-    case config::Order::kPath:
-      return dataset::Order::kPath;
-    case config::Order::kList:
-      return dataset::Order::kList;
-  }
-  return std::nullopt;
-}
-
-storage::IndexFormat ToStorage(config::Format format) {
-  switch (format) {
-    case config::Format::kFiles:
-      return storage::IndexFormat::kFiles;
-    case config::Format::kTar:
-      return storage::IndexFormat::kTar;
-    case config::Format::kTarFiles:
-      return storage::IndexFormat::kTarFiles;
-    case config::Format::kRanges:
-      return storage::IndexFormat::kRanges;
-    case config::Format::kNpy:
-      return storage::IndexFormat::kNpy;
-    case config::Format::kMegatron:
-      return storage::IndexFormat::kMegatron;
-  }
-  return storage::IndexFormat::kFiles;
-}
-
 // What a manifest depends on besides the source's content; kept beside it.
 std::string SourceText(const config::Dataset& dataset, const std::string& store) {
   std::string text = "source: " + store + "\n";
   if (dataset.http) text += "listing: " + dataset.http->listing + "\n";
-  if (dataset.format != config::Format::kFiles)
-    text += fmt::format("format: {}\n", static_cast<int>(dataset.format));
-  if (dataset.order) text += fmt::format("order: {}\n", static_cast<int>(*dataset.order));
+  if (dataset.format != dataset::Format::kFiles)
+    text += fmt::format("format: {}\n", api::NameIn(api::kFormats, dataset.format));
+  if (dataset.order) text += fmt::format("order: {}\n", api::NameIn(api::kOrders, *dataset.order));
   for (const std::string& pattern : dataset.include)
     text += "include: " + pattern + "\n";
-  if (dataset.verify == config::Verify::kDigest) text += "verify: Digest\n";
+  if (dataset.verify == api::Verify::kDigest) text += "verify: Digest\n";
   return text;
 }
 
@@ -115,10 +70,10 @@ Result<std::string> Index(const config::Dataset& dataset, const std::string& add
   const auto progress = [&](storage::IndexProgress p) {
     line.Show(storage::StepName(p.step), p.done, p.all);
   };
-  const storage::IndexOptions index{.format = ToStorage(dataset.format),
-                                    .order = ToDataset(dataset.order),
+  const storage::IndexOptions index{.format = dataset.format,
+                                    .order = dataset.order,
                                     .include = dataset.include,
-                                    .digests = dataset.verify == config::Verify::kDigest,
+                                    .digests = dataset.verify == api::Verify::kDigest,
                                     .deadline = Deadline::After(SystemClock(), kIndexLimit),
                                     .progress = progress};
   ASSIGN_OR_RETURN(const storage::IndexReport report, storage::BuildManifest(*store, index));
@@ -236,10 +191,8 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
                 .samples = manifest->samples(),
                 .bytes = manifest->total_bytes(),
                 .capacity = dataset.capacity.Of(manifest->total_bytes()),
-                .retention = ToCoordination(plan.retention),
-                .objective = plan.objective == config::Objective::kBytes
-                                 ? coordination::Objective::kBytes
-                                 : coordination::Objective::kRequests,
+                .retention = plan.retention,
+                .objective = plan.objective,
                 .limits = {.requests = static_cast<double>(dataset.limits.requests_per_second),
                            .bytes = static_cast<double>(dataset.limits.bytes_per_second)}};
   for (SampleId id = 0; id < manifest->samples(); ++id)

@@ -95,14 +95,8 @@ CachePlan ReadCachePlan(YamlMap& document) {
   document.In("spec", [&](YamlMap& spec) {
     spec.NeedSubdomain("dataset", plan.dataset);
     plan.where = spec.Where("dataset");
-    spec.Read("retention",
-              {{"Optimal", Retention::kOptimal},
-               {"Pin", Retention::kPin},
-               {"LRU", Retention::kLru},
-               {"None", Retention::kNone}},
-              plan.retention);
-    spec.Read("objective", {{"Bytes", Objective::kBytes}, {"Requests", Objective::kRequests}},
-              plan.objective);
+    spec.Read("retention", api::kRetentions, plan.retention);
+    spec.Read("objective", api::kObjectives, plan.objective);
     ReadJobs(spec, plan.jobs);
     ReadRollout(spec, plan.rollout);
     ReadGoal(spec);

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/enumerations.h"
 #include "base/bytes.h"
 #include "base/result.h"
 #include "dataset/index_interval.h"
@@ -50,16 +51,12 @@ struct HttpSource {
 // A bucket; keys come from the environment of the processes that read it.
 using S3Source = dataset::S3Location;
 
-enum class Format { kFiles, kTar, kTarFiles, kRanges, kNpy, kMegatron };
-enum class Order { kImageFolder, kPath, kList };
-enum class Verify { kChecksum, kDigest };
 enum class Tier { kMemory, kDisk };
-enum class SchedulingPreference { kPreferred, kRequired, kNone };
 
 struct Placement {
   std::map<std::string, std::string> node_selector;
   std::uint32_t max_nodes = 0;  // 0: no limit
-  SchedulingPreference scheduling_preference = SchedulingPreference::kPreferred;
+  api::SchedulingPreference scheduling = api::SchedulingPreference::kPreferred;
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
@@ -77,11 +74,11 @@ struct Dataset {
   std::optional<HttpSource> http;
   std::optional<S3Source> s3;
   Duration patience = dataset::kPatience;  // how long the source may be away
-  Format format = Format::kFiles;
+  dataset::Format format = dataset::Format::kFiles;
   std::vector<std::string> include;        // empty: all that are samples
   std::optional<Duration> index_interval;  // for clusters alone
-  std::optional<Order> order;              // unset: chosen by what is there
-  Verify verify = Verify::kChecksum;
+  std::optional<dataset::Order> order;     // unset: chosen by what is there
+  api::Verify verify = api::Verify::kChecksum;
   Limits limits;
   dataset::StorePrice price;
   Capacity capacity;
@@ -96,8 +93,6 @@ struct Dataset {
   friend bool operator==(const Dataset&, const Dataset&) = default;
 };
 
-enum class Retention { kOptimal, kPin, kLru, kNone };
-enum class Objective { kBytes, kRequests };
 enum class RolloutStrategy { kStaged, kAllAtOnce };
 enum class ActivateAt { kEpochBoundary, kNow };
 
@@ -141,8 +136,8 @@ struct CachePlan {
   std::string name_space = "default";
   std::string dataset;  // of the same namespace
   std::string where;    // that is written, for messages: "demo.yaml:9: spec.dataset"
-  Retention retention = Retention::kOptimal;
-  Objective objective = Objective::kBytes;
+  api::Retention retention = api::Retention::kOptimal;
+  plan::Objective objective = plan::Objective::kBytes;
   std::vector<Job> jobs;
   Rollout rollout;
   std::uint32_t revision_history_limit = 10;

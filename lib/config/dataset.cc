@@ -79,11 +79,7 @@ void ReadPlacement(YamlMap& spec, Placement& out) {
   spec.In("placement", [&](YamlMap& placement) {
     placement.Read("nodeSelector", out.node_selector);
     placement.Read("maxNodes", out.max_nodes, 1, 100000);
-    placement.Read("schedulingPreference",
-                   {{"Preferred", SchedulingPreference::kPreferred},
-                    {"Required", SchedulingPreference::kRequired},
-                    {"None", SchedulingPreference::kNone}},
-                   out.scheduling_preference);
+    placement.Read("schedulingPreference", api::kSchedulingPreferences, out.scheduling);
   });
 }
 
@@ -99,29 +95,19 @@ Dataset ReadDataset(YamlMap& document) {
   if (!document.Has("spec")) document.Fail("spec", "missing, write spec: {source: …, cache: …}");
   document.In("spec", [&](YamlMap& spec) {
     ReadSource(spec, dataset);
-    spec.Read("format",
-              {{"Files", Format::kFiles},
-               {"Tar", Format::kTar},
-               {"TarFiles", Format::kTarFiles},
-               {"Ranges", Format::kRanges},
-               {"Npy", Format::kNpy},
-               {"Megatron", Format::kMegatron}},
-              dataset.format);
+    spec.Read("format", api::kFormats, dataset.format);
     spec.Read("include", dataset.include);
     spec.In("index", [&](YamlMap& index) {
       ReadSpan(index, "interval", dataset::ParseIndexInterval, dataset.index_interval);
     });
-    Order order = Order::kPath;
-    spec.Read(
-        "order",
-        {{"ImageFolder", Order::kImageFolder}, {"Path", Order::kPath}, {"List", Order::kList}},
-        order);
+    dataset::Order order = dataset::Order::kPath;
+    spec.Read("order", api::kOrders, order);
     if (spec.Has("order")) dataset.order = order;
-    const bool has_files = dataset.format == Format::kFiles || dataset.format == Format::kTarFiles;
-    if (!has_files && dataset.order == Order::kImageFolder)
+    const bool has_files =
+        dataset.format == dataset::Format::kFiles || dataset.format == dataset::Format::kTarFiles;
+    if (!has_files && dataset.order == dataset::Order::kImageFolder)
       spec.Fail("order", "ImageFolder numbers files in class folders, and this format has none");
-    spec.Read("verify", {{"Checksum", Verify::kChecksum}, {"Digest", Verify::kDigest}},
-              dataset.verify);
+    spec.Read("verify", api::kVerifies, dataset.verify);
     spec.In("limits", [&](YamlMap& limits) {
       limits.Read("requestsPerSecond", dataset.limits.requests_per_second, 1, 1'000'000);
       limits.Read("bytesPerSecond", dataset.limits.bytes_per_second);

@@ -6,5 +6,5 @@ project_library(coordination
   SOURCES codec_decode.cc codec_encode.cc desired_state.cc internal/json_fields.cc internal/json_values.cc
           plan_base.cc rate_shares.cc report_size.cc revisions.cc sample_set.cc savings.cc status_json.cc
           stream_recipe.cc version.cc
-  DEPS base dataset sampler
+  DEPS api base dataset plan sampler
   PRIVATE_DEPS nlohmann_json::nlohmann_json)

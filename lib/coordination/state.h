@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/enumerations.h"
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "coordination/rate_shares.h"
@@ -290,8 +291,8 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-enum class Retention : std::uint8_t { kOptimal, kPin, kLru, kNone };
-enum class Objective : std::uint8_t { kBytes, kRequests };
+using api::Retention;
+using plan::Objective;
 
 struct MemberCapacity {
   MemberId member = 0;

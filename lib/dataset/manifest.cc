@@ -45,18 +45,6 @@ Status CheckObjectPath(std::string_view path) {
   }
 }
 
-std::string_view OrderName(Order order) {
-  switch (order) {
-    case Order::kImageFolder:
-      return "image-folder";
-    case Order::kPath:
-      return "path";
-    case Order::kList:
-      return "list";
-  }
-  return "unknown";
-}
-
 // Fills a Manifest from its bytes and checks every one of them.
 class ManifestParser {
  public:

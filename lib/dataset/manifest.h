@@ -15,6 +15,7 @@
 #include "dataset/digest.h"
 #include "dataset/internal/shard_sections.h"
 #include "dataset/members.h"
+#include "dataset/order.h"
 #include "dataset/string_table.h"
 #include "dataset/validator.h"
 
@@ -22,15 +23,6 @@ namespace optcache::dataset {
 
 using ClassIndex = std::uint32_t;
 inline constexpr ClassIndex kNoClass = 0xffffffffU;
-
-// How the samples came by their numbers.
-enum class Order : std::uint32_t {
-  kImageFolder = 1,  // class folders, as torchvision.datasets.ImageFolder
-  kPath = 2,         // sorted paths, no classes
-  kList = 3,         // as the source lists them, no classes
-};
-// "image-folder", "path", "list".
-std::string_view OrderName(Order order);
 
 // What a sample is.
 enum class Layout : std::uint32_t {

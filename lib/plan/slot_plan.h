@@ -39,16 +39,12 @@
 #include "base/stop_check.h"
 #include "plan/bit_vector.h"
 #include "plan/holders.h"
+#include "plan/objective.h"
 #include "plan/pass_plan.h"
 #include "plan/sizes.h"
 #include "plan/uncleared.h"
 
 namespace optcache::plan {
-
-enum class Objective : std::uint8_t {
-  kBytes,
-  kRequests,  // at equal bytes
-};
 
 // Keeps its working memory (12 bytes a sample) between passes. Not thread-safe: one owner.
 class SlotPlanner {

@@ -32,20 +32,6 @@ using dataset::Numbering;
 
 constexpr size_t kNamed = 5;
 
-struct FormatNames {
-  IndexFormat format;
-  std::string_view name;
-  std::string_view in_resources;
-};
-
-constexpr std::array<FormatNames, 6> kFormats = {
-    FormatNames{.format = IndexFormat::kFiles, .name = "files", .in_resources = "Files"},
-    FormatNames{.format = IndexFormat::kTar, .name = "tar", .in_resources = "Tar"},
-    FormatNames{.format = IndexFormat::kTarFiles, .name = "tar-files", .in_resources = "TarFiles"},
-    FormatNames{.format = IndexFormat::kRanges, .name = "ranges", .in_resources = "Ranges"},
-    FormatNames{.format = IndexFormat::kNpy, .name = "npy", .in_resources = "Npy"},
-    FormatNames{.format = IndexFormat::kMegatron, .name = "megatron", .in_resources = "Megatron"}};
-
 Result<Numbering> Number(const ObjectListing& listing, const IndexOptions& options) {
   ASSIGN_OR_RETURN(dataset::GlobSet include, dataset::GlobSet::Compile(options.include));
   std::vector<std::string_view> paths;
@@ -187,15 +173,6 @@ std::string_view StepName(IndexProgress::Step step) {
   return "";
 }
 
-Result<IndexFormat> ParseFormat(std::string_view name) {
-  std::string known;
-  for (const FormatNames& format : kFormats) {
-    if (name == format.name || name == format.in_resources) return format.format;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", format.name);
-  }
-  return Error(Code::kInvalidArgument, fmt::format("format {}: there are {}", name, known));
-}
-
 Result<bool> ParseVerify(std::string_view name) {
   if (name == "Digest" || name == "digest") return true;
   if (name == "Checksum" || name == "checksum") return false;
@@ -205,14 +182,14 @@ Result<bool> ParseVerify(std::string_view name) {
 
 Result<IndexReport> BuildManifest(ObjectStore& store, const IndexOptions& options) {
   switch (options.format) {
-    case IndexFormat::kFiles:
+    case dataset::Format::kFiles:
       return BuildFilesManifest(store, options);
-    case IndexFormat::kTar:
-    case IndexFormat::kTarFiles:
+    case dataset::Format::kTar:
+    case dataset::Format::kTarFiles:
       return BuildTarManifest(store, options);
-    case IndexFormat::kRanges:
-    case IndexFormat::kNpy:
-    case IndexFormat::kMegatron:
+    case dataset::Format::kRanges:
+    case dataset::Format::kNpy:
+    case dataset::Format::kMegatron:
       return BuildRangesManifest(store, options);
   }
   return Error(Code::kInvalidArgument, "no such format");

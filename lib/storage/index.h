@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "dataset/format.h"
 #include "dataset/manifest.h"
+#include "dataset/order.h"
 #include "storage/object_store.h"
 
 namespace optcache::storage {
@@ -27,26 +29,13 @@ struct IndexProgress {
 // "listing", "asking for sizes", "looking into archives", "reading indexes", "reading".
 std::string_view StepName(IndexProgress::Step step);
 
-// What the objects of a source are.
-enum class IndexFormat {
-  kFiles,     // samples
-  kTar,       // tar archives in which members of one key make a sample, as for `webdataset`
-  kTarFiles,  // tar archives in which each member is a sample
-  kRanges,    // anything, and lists of which ranges of it are samples (dataset/ranges_csv.h)
-  kNpy,       // arrays of numpy, whose rows are samples (dataset/npy.h)
-  kMegatron,  // tokens of Megatron-LM, whose sequences are samples (dataset/megatron_idx.h)
-};
-// "files", "tar", "tar-files" and so on, or, as resources write them, "Files", "Tar", "TarFiles".
-// kInvalidArgument lists the former.
-Result<IndexFormat> ParseFormat(std::string_view name);
-
 // How contents are known later: true for "Digest" (or "digest"), by the SHA-256 of each sample, for
 // which indexing reads all bytes once; false for "Checksum", by size, ETag and time alone.
 // kInvalidArgument lists these.
 Result<bool> ParseVerify(std::string_view name);
 
 struct IndexOptions {
-  IndexFormat format = IndexFormat::kFiles;
+  dataset::Format format = dataset::Format::kFiles;
   // Unset: chosen by what is there, see numbering.h. Groups are in the order of their archives, and
   // ranges in that of their indexes; these by path or, with kList, as listed.
   std::optional<dataset::Order> order;

@@ -6,7 +6,7 @@
 
 namespace optcache::storage {
 
-// BuildManifest for IndexFormat::kRanges, kNpy and kMegatron: reads the indexes that the source
+// BuildManifest for dataset::Format::kRanges, kNpy and kMegatron: reads the indexes that the source
 // holds, or of arrays their heads, and looks whether the objects that they name have these bytes.
 Result<IndexReport> BuildRangesManifest(ObjectStore& store, const IndexOptions& options);
 

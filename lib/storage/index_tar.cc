@@ -226,7 +226,7 @@ Result<IndexReport> BuildTarManifest(ObjectStore& store, const IndexOptions& opt
                               .progress = [&](std::uint64_t done, std::uint64_t all) {
                                 tell(IndexProgress::Step::kArchives, done, all);
                               }}));
-  Result<Samples> samples = options.format == IndexFormat::kTar
+  Result<Samples> samples = options.format == dataset::Format::kTar
                                 ? Group(*archives, std::move(contents.files), options)
                                 : Single(std::move(contents.files), options);
   if (!samples) return of_store(std::move(samples).error());
@@ -247,7 +247,7 @@ Result<IndexReport> BuildTarManifest(ObjectStore& store, const IndexOptions& opt
       .manifest = std::move(manifest),
       .objects = objects,
       .left_out = objects - archives->size() + samples->left_out,
-      .order_chosen = options.format == IndexFormat::kTarFiles && !options.order.has_value(),
+      .order_chosen = options.format == dataset::Format::kTarFiles && !options.order.has_value(),
       .unfit_idx_files = std::move(contents.unfit_idx_files),
       .unended = std::move(contents.unended),
       .unversioned_count = unversioned};

@@ -6,7 +6,7 @@
 
 namespace optcache::storage {
 
-// BuildManifest for IndexFormat::kTar and kTarFiles: chooses the archives, looks into them and
+// BuildManifest for dataset::Format::kTar and kTarFiles: chooses the archives, looks into them and
 // numbers what is in them.
 Result<IndexReport> BuildTarManifest(ObjectStore& store, const IndexOptions& options);
 

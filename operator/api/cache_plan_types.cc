@@ -20,8 +20,6 @@
 namespace optcache::api {
 namespace {
 
-using coordination::Objective;
-using coordination::Retention;
 using coordination::RolloutKnobs;
 
 constexpr std::size_t kMaxPlanName = 63;
@@ -34,15 +32,6 @@ constexpr std::int64_t kMaxPasses = 1000;
 constexpr std::int64_t kMaxHistory = 1000;
 constexpr std::size_t kMillionthDigits = 6;
 
-template <typename Enum, std::size_t N>
-using Names = std::array<std::pair<std::string_view, Enum>, N>;
-
-constexpr Names<Retention, 4> kRetentions{{{"Optimal", Retention::kOptimal},
-                                           {"Pin", Retention::kPin},
-                                           {"LRU", Retention::kLru},
-                                           {"None", Retention::kNone}}};
-constexpr Names<Objective, 2> kObjectives{
-    {{"Bytes", Objective::kBytes}, {"Requests", Objective::kRequests}}};
 constexpr Names<JobSampler, 2> kSamplers{{{"TorchDistributed", JobSampler::kTorchDistributed},
                                           {"TorchRandom", JobSampler::kTorchRandom}}};
 constexpr Names<bool, 2> kStrategies{{{"Staged", false}, {"AllAtOnce", true}}};
@@ -51,11 +40,6 @@ constexpr Names<bool, 2> kActivations{{{"EpochBoundary", true}, {"Now", false}}}
 template <typename Enum, std::size_t N>
 void ReadName(Fields& fields, const char* name, const Names<Enum, N>& names, Enum& out) {
   fields.Read(name, std::span<const std::pair<std::string_view, Enum>>(names), out);
-}
-
-template <typename Enum, std::size_t N>
-std::string_view NameIn(const Names<Enum, N>& names, Enum value) {
-  return std::ranges::find(names, value, &std::pair<std::string_view, Enum>::second)->first;
 }
 
 template <typename T>

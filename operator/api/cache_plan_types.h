@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/enumerations.h"
 #include "base/result.h"
 #include "coordination/dataset_spec.h"
 #include "coordination/state.h"
@@ -39,8 +40,8 @@ struct PlanJobSpec {
 
 struct CachePlanSpec {
   std::string dataset;  // of the same namespace
-  coordination::Retention retention = coordination::Retention::kOptimal;
-  coordination::Objective objective = coordination::Objective::kBytes;
+  Retention retention = Retention::kOptimal;
+  plan::Objective objective = plan::Objective::kBytes;
   std::vector<PlanJobSpec> jobs;  // by name
   coordination::RolloutKnobs rollout;
   std::int64_t revision_history = kDefaultRevisionHistory;

@@ -32,22 +32,6 @@ constexpr std::size_t kMaxTiers = 2;
 constexpr std::int64_t kMaxNodes = 100'000;
 constexpr double kMaxPercent = 1000;
 
-constexpr std::array<std::pair<std::string_view, Format>, 6> kFormats{
-    {{"Files", Format::kFiles},
-     {"Tar", Format::kTar},
-     {"TarFiles", Format::kTarFiles},
-     {"Ranges", Format::kRanges},
-     {"Npy", Format::kNpy},
-     {"Megatron", Format::kMegatron}}};
-constexpr std::array<std::pair<std::string_view, Order>, 3> kOrders{
-    {{"ImageFolder", Order::kImageFolder}, {"Path", Order::kPath}, {"List", Order::kList}}};
-constexpr std::array<std::pair<std::string_view, Verify>, 2> kVerifies{
-    {{"Checksum", Verify::kChecksum}, {"Digest", Verify::kDigest}}};
-constexpr std::array<std::pair<std::string_view, SchedulingPreference>, 3> kPreferences{
-    {{"Preferred", SchedulingPreference::kPreferred},
-     {"Required", SchedulingPreference::kRequired},
-     {"None", SchedulingPreference::kNone}}};
-
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kStyles{
     {{"Path", "path"}, {"VirtualHost", "virtual"}}};
 
@@ -213,7 +197,7 @@ Placement ReadPlacement(Fields fields) {
   std::int64_t max_nodes = 0;
   fields.Read("maxNodes", 1, kMaxNodes, max_nodes);
   if (max_nodes > 0) placement.max_nodes = static_cast<std::uint32_t>(max_nodes);
-  fields.Read("schedulingPreference", AllOf(kPreferences), placement.scheduling);
+  fields.Read("schedulingPreference", AllOf(kSchedulingPreferences), placement.scheduling);
   return placement;
 }
 
@@ -270,24 +254,6 @@ Result<Capacity> ParseCapacity(const std::string& text) {
   return Capacity{.share = percent / 100};
 }
 
-std::string_view OrderName(Order order) {
-  for (const auto& [name, value] : kOrders) {
-    if (value == order) return name;
-  }
-  return "";
-}
-
-std::string_view FormatName(Format format) {
-  for (const auto& [name, value] : kFormats) {
-    if (value == format) return name;
-  }
-  return "";
-}
-
-std::string_view VerifyName(Verify verify) {
-  return verify == Verify::kChecksum ? "Checksum" : "Digest";
-}
-
 Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   ValidationErrors validation_errors;
   Fields spec(kube::Find(object, "/spec"), "spec", validation_errors);
@@ -298,15 +264,18 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object) {
   spec.Read("include", kMaxIncludes, kMaxPath, dataset.include);
   dataset.index_interval_seconds =
       ReadSpan(spec.In("index"), "interval", dataset::ParseIndexInterval);
-  spec.Read("order", AllOf(kOrders), dataset.order);
+  dataset::Order order = dataset::Order::kPath;
+  spec.Read("order", AllOf(kOrders), order);
+  if (spec.Has("order")) dataset.order = order;
   spec.Read("verify", AllOf(kVerifies), dataset.verify);
   dataset.limits = ReadLimits(spec.In("limits"));
   dataset.price = ReadCost(spec.In("cost"));
   ReadCache(spec.In("cache"), dataset);
   dataset.placement = ReadPlacement(spec.In("placement"));
   dataset.access = ReadAccess(spec);
-  const bool has_files = dataset.format == Format::kFiles || dataset.format == Format::kTarFiles;
-  if (!has_files && dataset.order == Order::kImageFolder) {
+  const bool has_files =
+      dataset.format == dataset::Format::kFiles || dataset.format == dataset::Format::kTarFiles;
+  if (!has_files && dataset.order == dataset::Order::kImageFolder) {
     spec.Fault("order", "ImageFolder numbers files in class folders, and this format has none");
   }
   RETURN_IF_ERROR(validation_errors.status());

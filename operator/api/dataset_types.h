@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "api/enumerations.h"
 #include "base/bytes.h"
 #include "base/result.h"
 #include "dataset/s3_location.h"
@@ -52,11 +53,6 @@ struct ClaimSource {
 
 using Source = std::variant<S3Source, HttpSource, ClaimSource>;
 
-enum class Format { kFiles, kTar, kTarFiles, kRanges, kNpy, kMegatron };
-enum class Order { kAutomatic, kImageFolder, kPath, kList };
-enum class Verify { kChecksum, kDigest };
-enum class SchedulingPreference { kPreferred, kRequired, kNone };
-
 // "500Gi", or "30%" of the Dataset.
 struct Capacity {
   ByteCount bytes = 0;
@@ -81,10 +77,10 @@ struct Limits {
 struct DatasetSpec {
   Source source = HttpSource{};
   std::int64_t patience_seconds = 0;  // with it; 0: as the programs have it
-  Format format = Format::kFiles;
+  dataset::Format format = dataset::Format::kFiles;
   std::vector<std::string> include;
   std::int64_t index_interval_seconds = 0;  // the source is indexed again so often; 0: never
-  Order order = Order::kAutomatic;
+  std::optional<dataset::Order> order;      // unset: chosen by what is there
   Verify verify = Verify::kChecksum;
   Limits limits;
   dataset::StorePrice price;
@@ -105,10 +101,5 @@ Result<DatasetSpec> ParseDatasetSpec(const kube::Json& object);
 
 // "30%", "500Gi", "1024". kInvalidArgument says what is allowed.
 Result<Capacity> ParseCapacity(const std::string& text);
-
-// As the CRD and `optcache-sidecar index` write them; kAutomatic has none.
-std::string_view OrderName(Order order);
-std::string_view VerifyName(Verify verify);
-std::string_view FormatName(Format format);
 
 }  // namespace optcache::api

@@ -5,18 +5,6 @@
 namespace optcache::manager {
 namespace {
 
-webhook::SchedulingPreference ToWebhook(api::SchedulingPreference preference) {
-  switch (preference) {
-    case api::SchedulingPreference::kPreferred:
-      return webhook::SchedulingPreference::kPreferred;
-    case api::SchedulingPreference::kRequired:
-      return webhook::SchedulingPreference::kRequired;
-    case api::SchedulingPreference::kNone:
-      return webhook::SchedulingPreference::kNone;
-  }
-  return webhook::SchedulingPreference::kNone;
-}
-
 webhook::DatasetFacts ToFacts(const kube::ObjectKey& key, const KnownDataset& known) {
   webhook::DatasetFacts facts{.name_space = key.ns,
                               .name = key.name,
@@ -25,7 +13,7 @@ webhook::DatasetFacts ToFacts(const kube::ObjectKey& key, const KnownDataset& kn
                               .bytes_per_second = known.spec.limits.bytes_per_second,
                               .patience_seconds = known.spec.patience_seconds,
                               .price = known.spec.price,
-                              .scheduling = ToWebhook(known.spec.placement.scheduling),
+                              .scheduling = known.spec.placement.scheduling,
                               .indexed = !known.status.manifest_digest.empty(),
                               .samples = known.status.samples,
                               .largest_sample = known.status.largest_sample};

@@ -56,7 +56,7 @@ Result<std::vector<std::string>> CommonMachines(const std::vector<ChosenDataset>
   std::string names;
   for (const ChosenDataset& dataset : datasets) {
     const DatasetFacts& facts = *dataset.facts;
-    if (facts.scheduling != SchedulingPreference::kRequired) continue;
+    if (facts.scheduling != api::SchedulingPreference::kRequired) continue;
     if (facts.hostnames.empty()) {
       warnings.push_back(fmt::format(
           "Dataset {} is on no machine yet: the pod may be scheduled where it will not be",
@@ -96,7 +96,7 @@ Result<Affinity> AddAffinity(const Json& pod, const std::vector<ChosenDataset>& 
   if (!required.empty()) Require(node_affinity, required);
   for (const ChosenDataset& dataset : datasets) {
     const std::vector<std::string> hostnames = Sorted(dataset.facts->hostnames);
-    const bool preferred = dataset.facts->scheduling == SchedulingPreference::kPreferred;
+    const bool preferred = dataset.facts->scheduling == api::SchedulingPreference::kPreferred;
     if (preferred && !hostnames.empty() && hostnames.size() <= kMaxPreferredMachines)
       Prefer(node_affinity, hostnames);
   }

@@ -8,12 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "api/enumerations.h"
 #include "base/bytes.h"
 #include "dataset/store_price.h"
 
 namespace optcache::webhook {
-
-enum class SchedulingPreference { kPreferred, kRequired, kNone };
 
 // Where a sidecar finds its pod's token for services that give keys for it.
 inline constexpr const char* kStsToken = "/var/run/secrets/optcache/sts-token";
@@ -39,7 +38,7 @@ struct DatasetFacts {
   std::int64_t patience_seconds = 0;  // with the store; 0: as the sidecar has it
   dataset::StorePrice price;          // of the store
 
-  SchedulingPreference scheduling = SchedulingPreference::kPreferred;
+  api::SchedulingPreference scheduling = api::SchedulingPreference::kPreferred;
   // The machines that hold it or shall, as values of their label kubernetes.io/hostname.
   std::vector<std::string> hostnames;
 

@@ -17,6 +17,8 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "dataset/format.h"
+#include "dataset/order.h"
 #include "net/connection.h"
 #include "net/event_loop.h"
 #include "net/http_client.h"
@@ -37,9 +39,9 @@ constexpr auto kManifestBeforeWithin = std::chrono::minutes(1);
 
 Result<std::optional<dataset::Order>> ParseOrder(const std::string& name) {
   if (name.empty()) return std::nullopt;
-  if (name == "ImageFolder") return dataset::Order::kImageFolder;
-  if (name == "Path") return dataset::Order::kPath;
-  if (name == "List") return dataset::Order::kList;
+  for (const dataset::OrderNames& names : dataset::kOrders) {
+    if (name == names.in_resources) return names.order;
+  }
   return Error(Code::kInvalidArgument,
                "--order " + name + ": there are ImageFolder, Path and List");
 }
@@ -65,7 +67,7 @@ class ProgressLog {
 
 Result<dataset::Manifest> MakeManifest(const IndexFlags& flags, Deadline deadline) {
   ASSIGN_OR_RETURN(const std::optional<dataset::Order> order, ParseOrder(flags.order));
-  ASSIGN_OR_RETURN(const storage::IndexFormat format, storage::ParseFormat(flags.format));
+  ASSIGN_OR_RETURN(const dataset::Format format, dataset::ParseFormat(flags.format));
   ASSIGN_OR_RETURN(const bool digests, storage::ParseVerify(flags.verify));
   storage::OpenOptions open = flags.store;
   open.retry.seed = RetrySeedOf(flags.dataset);

@@ -43,7 +43,7 @@ class FakeDatasets : public DatasetView {
     };
     const auto required = [&at](std::vector<std::string> hostnames) {
       DatasetFacts facts = at("http://store/pinned/");
-      facts.scheduling = SchedulingPreference::kRequired;
+      facts.scheduling = api::SchedulingPreference::kRequired;
       facts.hostnames = std::move(hostnames);
       return facts;
     };
@@ -65,7 +65,7 @@ class FakeDatasets : public DatasetView {
     add("future", at(""));
     add("dollars", at("http://store/$(HOME)/$x/"));
     DatasetFacts anywhere = at("http://store/anywhere/");
-    anywhere.scheduling = SchedulingPreference::kNone;
+    anywhere.scheduling = api::SchedulingPreference::kNone;
     add("anywhere", std::move(anywhere));
     DatasetFacts guarded = at("https://store/guarded/");
     guarded.secret = "keys";

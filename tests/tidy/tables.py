@@ -12,18 +12,19 @@ LAYERS: dict[str, set[str]] = {
     "sampler": set(),
     "wire": set(),
     "plan": {"dataset"},
+    "api": {"dataset", "sampler", "plan"},
     "simulation": {"dataset", "plan"},
     "opt4torch": {"dataset", "plan", "simulation"},
     "headspace": set(),
-    "coordination": {"dataset", "sampler", "plan"},
-    "capacity": {"dataset", "sampler", "plan", "coordination"},
-    "coordinator": {"dataset", "sampler", "plan", "coordination", "capacity"},
+    "coordination": {"dataset", "sampler", "plan", "api"},
+    "capacity": {"dataset", "sampler", "plan", "api", "coordination"},
+    "coordinator": {"dataset", "sampler", "plan", "api", "coordination", "capacity"},
     "storage": {"dataset"},
     "cache": {"dataset", "plan"},
     "net": {"wire"},
     "handoff": set(),
     "metrics": set(),
-    "config": {"dataset", "sampler"},
+    "config": {"dataset", "sampler", "plan", "api"},
     "pki": set(),
     "kube": {"net"},
     "control": {"dataset", "sampler", "plan", "coordination", "capacity", "coordinator", "net", "metrics"},
@@ -47,7 +48,7 @@ PROGRAMS = tuple(ROOMS)
 PYTHON_PACKAGES = ("sidecar/python/src/optcache",)
 
 # No thread, no clock, no file, no socket: same input, same output.
-PURE = ("dataset", "sampler", "plan", "simulation", "opt4torch", "headspace", "coordination", "capacity", "coordinator", "wire")
+PURE = ("dataset", "sampler", "plan", "api", "simulation", "opt4torch", "headspace", "coordination", "capacity", "coordinator", "wire")
 IMPURE_HEADERS = re.compile(
     r"<(thread|mutex|shared_mutex|atomic|condition_variable|future|fstream|iostream|filesystem"
     r"|unistd\.h|fcntl\.h|(sys|netinet|arpa|linux)/.*)>"

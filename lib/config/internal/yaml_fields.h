@@ -76,6 +76,10 @@ class YamlMap {
     if (!Has(name) || !errors_->ok()) return;
     SetByName(Find(name), PathOf(name), text, names, out);
   }
+  template <typename Enum, std::size_t kCount>
+  void Read(std::string_view name, const api::Names<Enum, kCount>& names, Enum& out) {
+    Read(name, Names<Enum>(names.begin(), names.end()), out);
+  }
   template <typename Enum>
   void Read(std::string_view name, const Names<Enum>& names, std::vector<Enum>& out) {
     std::vector<std::string> texts;

@@ -72,25 +72,27 @@ Result<RangeIndex> ReadMegatron(ObjectStore& store, const ListedObject& index, D
 }
 
 struct RangeFormat {
-  IndexFormat format;
+  dataset::Format format;
   std::string_view usual;  // pattern
   bool short_indexes;
   Result<RangeIndex> (*read)(ObjectStore&, const ListedObject&, Deadline);
 };
 
 constexpr std::array<RangeFormat, 3> kRangeFormats = {
-    RangeFormat{.format = IndexFormat::kRanges,
+    RangeFormat{.format = dataset::Format::kRanges,
                 .usual = "ranges.csv",
                 .short_indexes = false,
                 .read = ReadCsv},
-    RangeFormat{
-        .format = IndexFormat::kNpy, .usual = "**/*.npy", .short_indexes = true, .read = ReadNpy},
-    RangeFormat{.format = IndexFormat::kMegatron,
+    RangeFormat{.format = dataset::Format::kNpy,
+                .usual = "**/*.npy",
+                .short_indexes = true,
+                .read = ReadNpy},
+    RangeFormat{.format = dataset::Format::kMegatron,
                 .usual = "**/*.idx",
                 .short_indexes = false,
                 .read = ReadMegatron}};
 
-const RangeFormat& RangeFormatOf(IndexFormat format) {
+const RangeFormat& RangeFormatOf(dataset::Format format) {
   const auto* const found = std::ranges::find(kRangeFormats, format, &RangeFormat::format);
   CHECK(found != kRangeFormats.end());
   return *found;
@@ -98,16 +100,16 @@ const RangeFormat& RangeFormatOf(IndexFormat format) {
 
 }  // namespace
 
-std::string_view UsualIndexes(IndexFormat format) {
+std::string_view UsualIndexes(dataset::Format format) {
   return RangeFormatOf(format).usual;
 }
 
-bool AreIndexesShort(IndexFormat format) {
+bool AreIndexesShort(dataset::Format format) {
   return RangeFormatOf(format).short_indexes;
 }
 
-Result<RangeIndex> ReadRangeIndex(ObjectStore& store, const ListedObject& index, IndexFormat format,
-                                  Deadline deadline) {
+Result<RangeIndex> ReadRangeIndex(ObjectStore& store, const ListedObject& index,
+                                  dataset::Format format, Deadline deadline) {
   CHECK(index.info.has_value());
   return RangeFormatOf(format).read(store, index, deadline);
 }

@@ -44,9 +44,10 @@ Json Arguments(const kube::ObjectKey& key, const api::DatasetSpec& spec, const s
   if (const std::string keys = KeysFolder(spec); !keys.empty()) add("--keys", keys);
   for (const std::string& pattern : spec.include)
     add("--include", pattern);
-  if (spec.format != api::Format::kFiles) add("--format", std::string(FormatName(spec.format)));
-  if (spec.order != api::Order::kAutomatic) add("--order", std::string(OrderName(spec.order)));
-  add("--verify", std::string(VerifyName(spec.verify)));
+  if (spec.format != dataset::Format::kFiles)
+    add("--format", std::string(api::NameIn(api::kFormats, spec.format)));
+  if (spec.order) add("--order", std::string(api::NameIn(api::kOrders, *spec.order)));
+  add("--verify", std::string(api::NameIn(api::kVerifies, spec.verify)));
   if (spec.limits.requests_per_second > 0)
     add("--requests-per-second", std::to_string(spec.limits.requests_per_second));
   if (spec.limits.bytes_per_second > 0)
@@ -112,10 +113,10 @@ dataset::ChangedObjects ObjectsIn(const Json& objects) {
 
 std::string IndexHash(const kube::Json& dataset, const api::DatasetSpec& spec) {
   const Json all = {SourceOf(spec),
-                    FormatName(spec.format),
+                    api::NameIn(api::kFormats, spec.format),
                     spec.include,
-                    OrderName(spec.order),
-                    VerifyName(spec.verify),
+                    spec.order ? api::NameIn(api::kOrders, *spec.order) : "",
+                    api::NameIn(api::kVerifies, spec.verify),
                     kube::AnnotationOf(dataset, api::kReindexAnnotation).value_or("")};
   const std::string text = all.dump(-1, ' ', true, Json::error_handler_t::replace);
   return dataset::ToHex(dataset::Sha256Of(AsBytes(text))).substr(0, kHashDigits);

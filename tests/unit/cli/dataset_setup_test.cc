@@ -24,7 +24,7 @@ class DatasetSetupTest : public testing::Test {
     std::filesystem::create_directories(folder_ + "/state/manifests");
     dataset_.name = "images";
     dataset_.file = config::FileSource{.path = folder_ + "/data"};
-    dataset_.order = config::Order::kPath;
+    dataset_.order = dataset::Order::kPath;
     dataset_.capacity = {.percent = 50};
   }
   void Write(const std::string& path, const std::string& content) {
@@ -47,7 +47,7 @@ class DatasetSetupTest : public testing::Test {
 TEST_F(DatasetSetupTest, IndexesTheSource) {
   Write("data/x/a.jpg", "12345");
   Write("data/x/b.jpg", "123");
-  plan_.retention = config::Retention::kPin;
+  plan_.retention = api::Retention::kPin;
   dataset_.limits = {.requests_per_second = 200};
   const auto ready = SetUpNow();
   ASSERT_TRUE(ready) << ready.error().ToString();
@@ -111,7 +111,7 @@ TEST_F(DatasetSetupTest, NotesDigestsWhereTheyAreAskedFor) {
     return dataset::Manifest::Parse(*SetUpNow()->manifest).value().SampleDigest(0);
   };
   EXPECT_EQ(digest(), std::nullopt);
-  dataset_.verify = config::Verify::kDigest;
+  dataset_.verify = api::Verify::kDigest;
   EXPECT_EQ(digest(), dataset::Sha256Of(AsBytes("12345")));
   EXPECT_THAT(said_, ElementsAre(HasSubstr("indexing"))) << "the manifest of before has none";
   EXPECT_EQ(digest(), dataset::Sha256Of(AsBytes("12345")));

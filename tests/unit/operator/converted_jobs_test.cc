@@ -47,7 +47,7 @@ TEST_P(ConvertedJob, IsTakenByTheOperator) {
     }
     const auto spec = ParseDatasetSpec(object);
     ASSERT_TRUE(spec) << spec.error().message();
-    EXPECT_EQ(OrderName(spec->order), "Path");
+    EXPECT_EQ(spec->order, dataset::Order::kPath);
     datasets.push_back(object["metadata"]["name"]);
   }
   ASSERT_TRUE(pod.is_object());

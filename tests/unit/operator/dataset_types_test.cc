@@ -44,7 +44,7 @@ TEST(ParseDatasetSpec, ReadsEveryField) {
   EXPECT_EQ(spec->limits.bytes_per_second, 50U << 20);
   EXPECT_EQ(spec->price, (dataset::StorePrice{.per_request = 0.0000004, .per_gib = 2}));
   EXPECT_EQ(spec->include, std::vector<std::string>{"**/*.jpg"});
-  EXPECT_EQ(spec->order, Order::kPath);
+  EXPECT_EQ(spec->order, dataset::Order::kPath);
   EXPECT_EQ(spec->verify, Verify::kDigest);
   EXPECT_EQ(spec->capacity.Of(1000), 300U);
   EXPECT_EQ(spec->GuaranteedOf(1000), 100U);
@@ -98,7 +98,7 @@ TEST(ParseDatasetSpec, HasTheDefaultsOfTheCrd) {
   const auto spec = ParseDatasetSpec(Dataset(std::string("{") + kHttp + "}"));
   ASSERT_TRUE(spec) << spec.error().message();
   EXPECT_EQ(std::get<HttpSource>(spec->source).listing, "index.txt");
-  EXPECT_EQ(spec->order, Order::kAutomatic);
+  EXPECT_EQ(spec->order, std::nullopt);
   EXPECT_EQ(spec->verify, Verify::kChecksum);
   EXPECT_EQ(spec->placement.scheduling, SchedulingPreference::kPreferred);
   EXPECT_EQ(spec->capacity.bytes, 1_GiB);

@@ -150,7 +150,7 @@ TEST(Affinity, PrefersNoCrowd) {
 }
 
 TEST(Affinity, RequiresNoMoreThanFitsAPod) {
-  const DatasetFacts facts{.scheduling = SchedulingPreference::kRequired,
+  const DatasetFacts facts{.scheduling = api::SchedulingPreference::kRequired,
                            .hostnames = Machines(kMaxRequiredMachines + 5)};
   const Json affinity = AddAffinity(Json::object(), {{.facts = &facts}})->value;
   const Json& values = affinity.at(Json::json_pointer(
@@ -161,7 +161,7 @@ TEST(Affinity, RequiresNoMoreThanFitsAPod) {
 
 // Kubernetes lets a term without conditions match no machine.
 TEST(Affinity, LeavesAloneWhatMatchesNothing) {
-  const DatasetFacts facts{.scheduling = SchedulingPreference::kRequired, .hostnames = {"m1"}};
+  const DatasetFacts facts{.scheduling = api::SchedulingPreference::kRequired, .hostnames = {"m1"}};
   const Json gpu = Json::parse(R"({"matchExpressions": [{"key": "gpu", "operator": "Exists"}]})");
   const Json nothing = Json::parse(R"({"matchExpressions": [], "matchFields": []})");
   const Json::json_pointer terms_at(

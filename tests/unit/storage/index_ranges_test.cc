@@ -33,7 +33,7 @@ class IndexRangesTest : public testing::Test {
     store_.Put(path, content, {.modified_ns = 7, .etag = {}});
   }
   Result<IndexReport> Index(IndexOptions options = {.deadline = Never()}) {
-    if (options.format == IndexFormat::kFiles) options.format = IndexFormat::kRanges;
+    if (options.format == dataset::Format::kFiles) options.format = dataset::Format::kRanges;
     options.deadline = Never();
     return BuildManifest(store_, options);
   }
@@ -175,7 +175,7 @@ TEST_F(IndexRangesTest, RowsOfArraysAreSamples) {
   Put("x/a.npy", head + std::string(120, 'a'));
   Put("none.npy", NpyHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3), }"));
   Put("notes.txt", "none");
-  const IndexReport report = Index({.format = IndexFormat::kNpy, .deadline = Never()}).value();
+  const IndexReport report = Index({.format = dataset::Format::kNpy, .deadline = Never()}).value();
   const Manifest& m = report.manifest;
   ASSERT_EQ(m.samples(), 20U);
   EXPECT_EQ(m.Path(11), "y.npy#1");
@@ -192,7 +192,7 @@ TEST_F(IndexRangesTest, ALongHeaderIsReadWhole) {
     fields += fmt::format("('field_{}', '<f4'), ", i);
   Put("a.npy", NpyHeader("{'descr': [" + fields + "], 'fortran_order': False, 'shape': (2,), }") +
                    std::string(4000, 'a'));
-  const Manifest m = Index({.format = IndexFormat::kNpy, .deadline = Never()}).value().manifest;
+  const Manifest m = Index({.format = dataset::Format::kNpy, .deadline = Never()}).value().manifest;
   ASSERT_EQ(m.samples(), 2U);
   EXPECT_EQ(m.Size(1), 2000U);
 }
@@ -202,7 +202,7 @@ TEST_F(IndexRangesTest, ArraysAreOfOneKind) {
                    std::string(12, 'a'));
   Put("b.npy", NpyHeader("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4), }") +
                    std::string(16, 'b'));
-  const auto report = Index({.format = IndexFormat::kNpy, .deadline = Never()});
+  const auto report = Index({.format = dataset::Format::kNpy, .deadline = Never()});
   EXPECT_THAT(report.error().message(),
               HasSubstr("fake://: b.npy: its samples are <f4 (4), those of a.npy are <f4 (3): make "
                         "a Dataset of each kind"));
@@ -211,10 +211,10 @@ TEST_F(IndexRangesTest, ArraysAreOfOneKind) {
     fields += fmt::format("('field_{}', '<f4'), ", i);
   Put("b.npy", NpyHeader("{'descr': [" + fields + "], 'fortran_order': False, 'shape': (1,), }") +
                    std::string(2000, 'b'));
-  EXPECT_LT(Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message().size(),
+  EXPECT_LT(Index({.format = dataset::Format::kNpy, .deadline = Never()}).error().message().size(),
             500U);
   Put("b.npy", "text");
-  EXPECT_THAT(Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message(),
+  EXPECT_THAT(Index({.format = dataset::Format::kNpy, .deadline = Never()}).error().message(),
               HasSubstr("fake://: b.npy: this is no .npy file"));
 }
 
@@ -224,7 +224,8 @@ TEST_F(IndexRangesTest, SequencesOfMegatronAreSamples) {
   Put("a/y.idx", MegatronIdx({{.tokens = 2, .offset = 4}}));
   Put("a/y.bin", "01234567");
   Put("notes.txt", "none");
-  const IndexReport report = Index({.format = IndexFormat::kMegatron, .deadline = Never()}).value();
+  const IndexReport report =
+      Index({.format = dataset::Format::kMegatron, .deadline = Never()}).value();
   const Manifest& m = report.manifest;
   ASSERT_EQ(m.samples(), 3U);
   EXPECT_EQ(m.Path(0), "a/y.bin#0");
@@ -236,7 +237,7 @@ TEST_F(IndexRangesTest, SequencesOfMegatronAreSamples) {
 
 TEST_F(IndexRangesTest, ErrorsOfMegatronNameTheSequence) {
   const auto why_not = [&] {
-    return Index({.format = IndexFormat::kMegatron, .deadline = Never()}).error().message();
+    return Index({.format = dataset::Format::kMegatron, .deadline = Never()}).error().message();
   };
   Put("x.idx", MegatronIdx({{.tokens = 5, .offset = 0}, {.tokens = 3, .offset = 10}}));
   EXPECT_THAT(why_not(), HasSubstr("fake://: x.idx: sequence 0: x.bin is not there"));
@@ -249,7 +250,8 @@ TEST_F(IndexRangesTest, ErrorsOfMegatronNameTheSequence) {
   EXPECT_THAT(why_not(), HasSubstr("y.idx: its samples are int32 tokens, those of x.idx are uint16 "
                                    "tokens"));
   Put("y.idx", MegatronIdx({}));
-  EXPECT_EQ(Index({.format = IndexFormat::kMegatron, .deadline = Never()})->manifest.samples(), 2U);
+  EXPECT_EQ(Index({.format = dataset::Format::kMegatron, .deadline = Never()})->manifest.samples(),
+            2U);
 }
 
 TEST_F(IndexRangesTest, BoundsTheSamples) {
@@ -260,7 +262,7 @@ TEST_F(IndexRangesTest, BoundsTheSamples) {
     store_.Put(path, std::move(array));
   };
   const auto why_not = [&] {
-    return Index({.format = IndexFormat::kNpy, .deadline = Never()}).error().message();
+    return Index({.format = dataset::Format::kNpy, .deadline = Never()}).error().message();
   };
   put("a.npy", dataset::kRangeSamplesMax + 1);
   EXPECT_THAT(why_not(),

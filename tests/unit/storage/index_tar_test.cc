@@ -24,7 +24,7 @@ class IndexTarTest : public testing::Test {
   void Put(const std::string& path, const std::string& archive) {
     store_.Put(path, archive + TarEnd(), {.modified_ns = 7, .etag = {}});
   }
-  Result<IndexReport> Index(IndexFormat format, IndexOptions options = {.deadline = Never()}) {
+  Result<IndexReport> Index(dataset::Format format, IndexOptions options = {.deadline = Never()}) {
     options.format = format;
     options.deadline = Never();
     return BuildManifest(store_, options);
@@ -38,7 +38,7 @@ TEST_F(IndexTarTest, NumbersGroupsByArchiveAndPlace) {
   Put("b.tar", TarEntry("0.jpg", "b0") + TarEntry("0.cls", "1"));
   Put("a.tar", TarEntry("1.jpg", "a1") + TarEntry("README", "text") + TarEntry("0.jpg", "a0"));
   store_.Put("notes.txt", "none");
-  const IndexReport report = Index(IndexFormat::kTar).value();
+  const IndexReport report = Index(dataset::Format::kTar).value();
   const Manifest& m = report.manifest;
   EXPECT_EQ(m.layout(), Layout::kGroups);
   EXPECT_EQ(m.order(), Order::kPath);
@@ -56,7 +56,7 @@ TEST_F(IndexTarTest, NumbersGroupsByArchiveAndPlace) {
 TEST_F(IndexTarTest, NumbersMembersAsIfUnpacked) {
   Put("x.tar", TarEntry("./dog/1.jpg", "d1") + TarEntry("./cat/2.jpg", "c2"));
   Put("y.tar", TarEntry("cat/1.jpg", "c1") + TarEntry("cat/notes.txt", ""));
-  const IndexReport report = Index(IndexFormat::kTarFiles).value();
+  const IndexReport report = Index(dataset::Format::kTarFiles).value();
   const Manifest& m = report.manifest;
   EXPECT_EQ(m.layout(), Layout::kMembers);
   EXPECT_EQ(m.order(), Order::kImageFolder);
@@ -72,19 +72,19 @@ TEST_F(IndexTarTest, NumbersMembersAsIfUnpacked) {
 TEST_F(IndexTarTest, AnOddKeyThatIsNoArchiveIsLeftOut) {
   Put("a.tar", TarEntry("0.jpg", "x"));
   store_.Put("/tmp", "x", {.modified_ns = 7, .etag = {}});
-  const auto report = Index(IndexFormat::kTar);
+  const auto report = Index(dataset::Format::kTar);
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_EQ(report->objects, 2U);
   EXPECT_EQ(report->left_out, 1U);
   Put("b/../c.tar", TarEntry("0.jpg", "x"));
-  EXPECT_THAT(Index(IndexFormat::kTar).error().message(), HasSubstr("\"b/../c.tar\""));
+  EXPECT_THAT(Index(dataset::Format::kTar).error().message(), HasSubstr("\"b/../c.tar\""));
 }
 
 TEST_F(IndexTarTest, SaysWhichArchivesMayHaveBeenCut) {
   Put("a.tar", TarEntry("0.jpg", "x"));
-  EXPECT_TRUE(Index(IndexFormat::kTar)->unended.empty());
+  EXPECT_TRUE(Index(dataset::Format::kTar)->unended.empty());
   store_.Put("b.tar", TarEntry("1.jpg", "x"), {.modified_ns = 7, .etag = {}});
-  for (const IndexFormat format : {IndexFormat::kTar, IndexFormat::kTarFiles}) {
+  for (const dataset::Format format : {dataset::Format::kTar, dataset::Format::kTarFiles}) {
     const IndexReport report = Index(format).value();
     EXPECT_EQ(report.manifest.samples(), 2U);
     EXPECT_EQ(report.unended, std::vector<std::string>{"b.tar (1 file)"});
@@ -94,14 +94,14 @@ TEST_F(IndexTarTest, SaysWhichArchivesMayHaveBeenCut) {
 TEST_F(IndexTarTest, TheSameArchivesGiveTheSameDigest) {
   for (int i = 0; i < 9; ++i)
     Put(std::to_string(i) + ".tar", TarEntry("a.jpg", "x") + TarEntry("b.jpg", "y"));
-  EXPECT_EQ(Index(IndexFormat::kTar)->manifest.digest(),
-            Index(IndexFormat::kTar)->manifest.digest());
+  EXPECT_EQ(Index(dataset::Format::kTar)->manifest.digest(),
+            Index(dataset::Format::kTar)->manifest.digest());
 }
 
 TEST_F(IndexTarTest, DigestsAreOfWhatIsHandedOut) {
   Put("a.tar", TarEntry("0.jpg", "data"));
   const Manifest m =
-      Index(IndexFormat::kTar, {.digests = true, .deadline = Never()}).value().manifest;
+      Index(dataset::Format::kTar, {.digests = true, .deadline = Never()}).value().manifest;
   const std::string sample =
       dataset::MembersHead("0", m.MembersOf(0)) + "data" + std::string(4, '\0');
   EXPECT_EQ(m.SampleDigest(0), dataset::Sha256Of(AsBytes(sample)));
@@ -111,14 +111,14 @@ TEST_F(IndexTarTest, DigestsAreOfWhatIsHandedOut) {
 TEST_F(IndexTarTest, DigestsOfLargeSamplesAreReadInPieces) {
   const std::string large(9'000'001, 'x');
   Put("a.tar", TarEntry("0.jpg", large) + TarEntry("README", "text") + TarEntry("0.cls", "1"));
-  for (const IndexFormat format : {IndexFormat::kTar, IndexFormat::kTarFiles}) {
+  for (const dataset::Format format : {dataset::Format::kTar, dataset::Format::kTarFiles}) {
     const Manifest m = Index(format, {.digests = true, .deadline = Never()}).value().manifest;
     std::string sample = large;
-    if (format == IndexFormat::kTar) {
+    if (format == dataset::Format::kTar) {
       sample = dataset::MembersHead("0", m.MembersOf(0)) + large +
                std::string(dataset::MemberPadding(large.size()), '\0') + "1" + std::string(7, '\0');
     }
-    const SampleId id = format == IndexFormat::kTar ? 0 : 1;
+    const SampleId id = format == dataset::Format::kTar ? 0 : 1;
     ASSERT_EQ(m.Size(id), sample.size());
     EXPECT_EQ(m.SampleDigest(id), dataset::Sha256Of(AsBytes(sample)));
   }
@@ -128,47 +128,35 @@ TEST_F(IndexTarTest, DigestsOfLargeSamplesAreReadInPieces) {
 TEST_F(IndexTarTest, ListKeepsTheListingsOrderAndIncludeChooses) {
   Put("a.tar", TarEntry("a.jpg", "x"));
   Put("b.data", TarEntry("b.jpg", "x"));
-  const auto chosen =
-      Index(IndexFormat::kTar, {.order = Order::kList, .include = {"*.data"}, .deadline = Never()});
+  const auto chosen = Index(dataset::Format::kTar,
+                            {.order = Order::kList, .include = {"*.data"}, .deadline = Never()});
   ASSERT_EQ(chosen->manifest.samples(), 1);
   EXPECT_EQ(chosen->manifest.order(), Order::kList);
   EXPECT_EQ(chosen->manifest.Path(0), "b");
 }
 
 TEST_F(IndexTarTest, ErrorsSayWhatToDo) {
-  EXPECT_THAT(Index(IndexFormat::kTar).error().message(), HasSubstr("there is no object"));
+  EXPECT_THAT(Index(dataset::Format::kTar).error().message(), HasSubstr("there is no object"));
   store_.Put("a.txt", "x");
-  EXPECT_THAT(Index(IndexFormat::kTar).error().message(), HasSubstr("none of the 1 objects"));
+  EXPECT_THAT(Index(dataset::Format::kTar).error().message(), HasSubstr("none of the 1 objects"));
   store_.Put("b.tar.gz", "x");
-  EXPECT_THAT(Index(IndexFormat::kTar).error().message(),
+  EXPECT_THAT(Index(dataset::Format::kTar).error().message(),
               HasSubstr("none of the 2 objects is a .tar archive; b.tar.gz is compressed"));
   Put("a.tar", TarEntry("README", "x"));
-  EXPECT_THAT(Index(IndexFormat::kTar).error().message(), HasSubstr("KEY.ENDING"));
+  EXPECT_THAT(Index(dataset::Format::kTar).error().message(), HasSubstr("KEY.ENDING"));
   Put("a.tar", TarEntry("a.jpg", "x") + TarEntry("a.JPG", "x"));
-  EXPECT_THAT(Index(IndexFormat::kTar).error().message(),
+  EXPECT_THAT(Index(dataset::Format::kTar).error().message(),
               HasSubstr("fake://: a.tar: member a.JPG is the second"));
   Put("a.tar", TarEntry("a.jpg", "x"));
-  EXPECT_THAT(Index(IndexFormat::kTar, {.order = Order::kImageFolder, .deadline = Never()})
+  EXPECT_THAT(Index(dataset::Format::kTar, {.order = Order::kImageFolder, .deadline = Never()})
                   .error()
                   .message(),
               HasSubstr("image-folder"));
   Put("b.tar", TarEntry("a.jpg", "x"));
-  EXPECT_THAT(Index(IndexFormat::kTarFiles).error().message(), HasSubstr("a.jpg is listed twice"));
+  EXPECT_THAT(Index(dataset::Format::kTarFiles).error().message(),
+              HasSubstr("a.jpg is listed twice"));
   Put("b.tar", TarEntry("../a.jpg", "x"));
-  EXPECT_THAT(Index(IndexFormat::kTarFiles).error().message(), HasSubstr("\"..\""));
-}
-
-TEST(ParseFormat, TakesBothSpellings) {
-  EXPECT_EQ(ParseFormat("tar-files").value(), IndexFormat::kTarFiles);
-  EXPECT_EQ(ParseFormat("TarFiles").value(), IndexFormat::kTarFiles);
-  EXPECT_EQ(ParseFormat("Tar").value(), IndexFormat::kTar);
-  EXPECT_EQ(ParseFormat("files").value(), IndexFormat::kFiles);
-  EXPECT_EQ(ParseFormat("Ranges").value(), IndexFormat::kRanges);
-  EXPECT_EQ(ParseFormat("npy").value(), IndexFormat::kNpy);
-  EXPECT_EQ(ParseFormat("Megatron").value(), IndexFormat::kMegatron);
-  EXPECT_EQ(ParseFormat("zip").error(),
-            Status(Code::kInvalidArgument,
-                   "format zip: there are files, tar, tar-files, ranges, npy, megatron"));
+  EXPECT_THAT(Index(dataset::Format::kTarFiles).error().message(), HasSubstr("\"..\""));
 }
 
 }  // namespace

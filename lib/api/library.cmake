@@ -1,0 +1,3 @@
+project_library(api
+  HEADERS enumerations.h
+  DEPS base dataset plan)
