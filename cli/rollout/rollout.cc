@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
+#include "base/time_text.h"
 #include "cli/cluster/cluster_questions.h"
 #include "cli/cluster/plan_questions.h"
 #include "cli/rollout/revision_report.h"
@@ -28,7 +29,6 @@
 #include "cli/terminal/duration_text.h"
 #include "cli/terminal/print.h"
 #include "cli/terminal/whole_number.h"
-#include "kube/time_text.h"
 
 namespace optcache::cli {
 namespace {
@@ -146,7 +146,7 @@ Status RolloutRestart(const RolloutFlags& flags) {
   const Kubectl kubectl(flags.kubectl);
   ASSIGN_OR_RETURN(const PlanResource plan, AskForPlan(kubectl, flags));
   ASSIGN_OR_RETURN(const std::string line,
-                   RestartRollout(kubectl, plan, kube::FormatTime(SystemClock().UnixSeconds())));
+                   RestartRollout(kubectl, plan, FormatTime(SystemClock().UnixSeconds())));
   return Print(line);
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/time_text.h"
 #include "base/utf8.h"
-#include "kube/time_text.h"
 
 namespace optcache::kube {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kube/time_text.h"
+#include "base/time_text.h"
 
 namespace optcache::kube {
 namespace {

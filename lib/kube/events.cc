@@ -22,8 +22,8 @@
 #include "base/callback_guard.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/time_text.h"
 #include "base/utf8.h"
-#include "kube/time_text.h"
 
 namespace optcache::kube {
 namespace {

@@ -11,9 +11,9 @@
 #include <array>
 #include <limits>
 
+#include "base/time_text.h"
 #include "base/whole_number.h"
 #include "coordination/codec.h"
-#include "kube/time_text.h"
 #include "operator/api/fields.h"
 #include "sampler/recipe.h"
 
@@ -93,7 +93,7 @@ void ReadRollout(Fields rollout, RolloutKnobs& knobs) {
   ReadCount(rollout, "epochDeadlineSeconds", 1, std::numeric_limits<std::int32_t>::max(),
             knobs.epoch_deadline_seconds);
   rollout.Read("restartedAt", kMaxShortText, knobs.restarted_at);
-  if (!knobs.restarted_at.empty() && !kube::ParseTime(knobs.restarted_at))
+  if (!knobs.restarted_at.empty() && !ParseTime(knobs.restarted_at))
     rollout.Fault("restartedAt", "not a time as \"2027-01-15T08:00:00Z\"");
   Fields abort = rollout.In("abort");
   ReadShare(abort, "whenBelowPredictedBy", knobs.below_predicted_millionths);

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kube/time_text.h"
+#include "base/time_text.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/dataset/plan_choice.h"
 #include "operator/reconcile/warmup/warm_job.h"
@@ -249,7 +249,7 @@ void ClusterSync::LookAtMachines() {
   for (const auto& pod : parts_.watches.node_pods.cache().List()) {
     const std::string created = kube::TextAt(*pod, "/metadata/creationTimestamp");
     reconcile::MemberMachine machine{.node = kube::TextAt(*pod, "/spec/nodeName"),
-                                     .created_at = kube::ParseTime(created).value_or(0),
+                                     .created_at = ParseTime(created).value_or(0),
                                      .leaving = kube::IsBeingDeleted(*pod)};
     const auto node = parts_.watches.nodes.cache().Find({.ns = "", .name = machine.node});
     if (node != nullptr) TakeNode(*node, machine);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kube/time_text.h"
+#include "base/time_text.h"
 #include "operator/manager/watches.h"
 
 namespace optcache::manager {
@@ -67,9 +67,8 @@ void InjectionWatch::OnChange(const kube::ObjectChange& change) {
   Pod& pod = uninjected_[change.key];
   if (const std::string uid = kube::UidOf(*change.after); pod.uid != uid) {
     const std::string created = kube::TextAt(*change.after, "/metadata/creationTimestamp");
-    pod = {.uid = uid,
-           .owner = OwnerOf(*change.after),
-           .created_at = kube::ParseTime(created).value_or(0)};
+    pod = {
+        .uid = uid, .owner = OwnerOf(*change.after), .created_at = ParseTime(created).value_or(0)};
   }
   Tell(change.key.ns, pod);
 }

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/time_text.h"
 #include "base/utf8.h"
-#include "kube/time_text.h"
 #include "operator/manager/injection_watch.h"
 #include "operator/manager/watches.h"
 
@@ -85,7 +85,7 @@ void LastWordWatch::OnChange(const kube::ObjectChange& change) {
 
 void LastWordWatch::Tell(const std::string& name, Pod& pod) {
   if (events_ == nullptr || std::exchange(pod.told, true)) return;
-  const double ended = kube::ParseTime(kube::TextAt(pod.said, "/at")).value_or(0);
+  const double ended = ParseTime(kube::TextAt(pod.said, "/at")).value_or(0);
   if (clock_.UnixSeconds() - ended >= kEndedWithinSeconds) return;
   events_->Record(pod.owner, EventOf(name, pod.said));
 }

@@ -40,7 +40,7 @@ std::string SnakeCase(const std::string& name) {
 
 // Of a rollout that waits for the end of an epoch.
 void VisitEpochWait(const std::string& dataset, const Json& plan, const CounterVisitor& visitor) {
-  const auto since = kube::ParseTime(kube::TextAt(plan, "/status/rollout/epochTime"));
+  const auto since = ParseTime(kube::TextAt(plan, "/status/rollout/epochTime"));
   if (!since) return;
   const std::int64_t deadline = kube::NumberAt(plan, "/spec/rollout/epochDeadlineSeconds")
                                     .value_or(coordination::RolloutKnobs().epoch_deadline_seconds);

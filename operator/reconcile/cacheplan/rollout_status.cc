@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "kube/time_text.h"
+#include "base/time_text.h"
 #include "operator/reconcile/cacheplan/revisions.h"
 
 namespace optcache::reconcile {
@@ -45,11 +45,11 @@ constexpr std::pair<const char*, std::uint64_t PassSums::*> kSums[] = {
     {"plannedMovedBytes", &PassSums::planned_moved_bytes}};
 
 std::string Time(std::int64_t seconds) {
-  return kube::FormatTime(static_cast<double>(seconds));
+  return FormatTime(static_cast<double>(seconds));
 }
 
 std::int64_t TimeAt(const Json& json, std::string_view pointer) {
-  return std::llround(kube::ParseTime(kube::TextAt(json, pointer)).value_or(0));
+  return std::llround(ParseTime(kube::TextAt(json, pointer)).value_or(0));
 }
 
 // "0.562" as 562; what is none is 0.

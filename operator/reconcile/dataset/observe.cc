@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "base/time_text.h"
 #include "base/utf8.h"
 #include "kube/conditions.h"
-#include "kube/time_text.h"
 #include "operator/api/dataset_types.h"
 #include "operator/reconcile/dataset/index_job.h"
 
@@ -96,12 +96,11 @@ void TakeEnd(const Json& job, IndexJob& index) {
     index.trouble = failed.message.empty() ? failed.reason : failed.message;
     for (const Json& condition : kube::Items(job, "/status/conditions")) {
       if (kube::TextAt(condition, "/type") != "Failed") continue;
-      index.finished_at =
-          kube::ParseTime(kube::TextAt(condition, "/lastTransitionTime")).value_or(0);
+      index.finished_at = ParseTime(kube::TextAt(condition, "/lastTransitionTime")).value_or(0);
     }
   } else if (kube::ConditionOf(job, "Complete").status == kube::ConditionStatus::kTrue) {
     index.state = JobState::kSucceeded;
-    index.finished_at = kube::ParseTime(kube::TextAt(job, "/status/completionTime")).value_or(0);
+    index.finished_at = ParseTime(kube::TextAt(job, "/status/completionTime")).value_or(0);
   }
 }
 
@@ -173,7 +172,7 @@ IndexJob ObserveJob(const Json& job, const kube::ObjectCache& pods) {
       .uid = kube::UidOf(job),
       .owner_uid = owner ? owner->uid : "",
       .deleting = kube::IsBeingDeleted(job),
-      .created_at = kube::ParseTime(kube::TextAt(job, "/metadata/creationTimestamp")).value_or(0),
+      .created_at = ParseTime(kube::TextAt(job, "/metadata/creationTimestamp")).value_or(0),
       .completions = kube::NumberAt(job, "/spec/completions").value_or(1)};
   TakeEnd(job, index);
   TakePods(pods.Lookup(kByJob, kube::KeyOf(job).ToString()), index);

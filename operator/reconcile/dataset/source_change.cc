@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "kube/time_text.h"
+#include "base/time_text.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -26,7 +26,7 @@ std::string DescribeChanges(const dataset::ManifestChanges& changes) {
 
 api::SourceChange SourceChangeOf(const std::optional<dataset::ManifestChanges>& changes,
                                  double now) {
-  api::SourceChange change{.at = kube::FormatTime(now)};
+  api::SourceChange change{.at = FormatTime(now)};
   if (!changes) {
     change.message = "it is not known what changed: the earlier list was not compared";
     return change;

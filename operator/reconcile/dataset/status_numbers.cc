@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "kube/time_text.h"
+#include "base/time_text.h"
 
 namespace optcache::reconcile {
 namespace {
@@ -80,13 +80,13 @@ void TakeSaved(const coordination::Savings& total, const dataset::StorePrice& pr
   if (cost) saved.cost = dataset::FormatMoney(*cost);
   if (status.saved) {
     saved.at = status.saved->at;
-    const double age = now - kube::ParseTime(saved.at).value_or(0);
+    const double age = now - ParseTime(saved.at).value_or(0);
     // One that is to come was written by a clock that ran ahead.
     if (saved == *status.saved || (age >= 0 && age < kSavedEverySeconds)) return;
   } else if (total == coordination::Savings{}) {
     return;
   }
-  saved.at = kube::FormatTime(now);
+  saved.at = FormatTime(now);
   status.saved = std::move(saved);
 }
 

@@ -19,9 +19,9 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/time_text.h"
 #include "coordination/stream_recipe.h"
 #include "kube/conditions.h"
-#include "kube/time_text.h"
 #include "operator/api/dataset_types.h"
 #include "operator/api/warmup_types.h"
 #include "operator/reconcile/dataset/observe.h"
@@ -181,7 +181,7 @@ void Begin(const api::WarmupSpec& spec, const ReconcileSettings& settings, Draft
       {.resource = kube::kJobs,
        .object = BuildWarmJob(observed.warmup, spec, *source, target, settings),
        .create_only = true});
-  draft.status.start_time = kube::FormatTime(observed.now);
+  draft.status.start_time = FormatTime(observed.now);
   draft.Say(Stage::kRuns, "Warming",
             fmt::format("{} {} of {} at the most are read into {} {}", spec.dataset,
                         FormatBytes(std::min(RoomOn(target.nodes), dataset.bytes)),
@@ -252,8 +252,7 @@ void End(const IndexJob& job, Draft& draft) {
     draft.decision.requeue_after = kLookWhileItRuns;
     return;
   }
-  status.completion_time =
-      kube::FormatTime(job.finished_at > 0 ? job.finished_at : draft.observed.now);
+  status.completion_time = FormatTime(job.finished_at > 0 ? job.finished_at : draft.observed.now);
   if (!succeeded) {
     std::string why = sum ? sum->result.message : "";
     if (why.empty()) why = job.trouble.empty() ? "it has failed without a word" : job.trouble;
@@ -347,7 +346,7 @@ void Advance(const api::WarmupSpec& spec, const ReconcileSettings& settings, Dra
   RemoveOutdated(wanted, draft);
   TakeNumbers(observed, draft.status);
   if (observed.plan.retention == coordination::Retention::kNone) {
-    draft.status.completion_time = kube::FormatTime(observed.now);
+    draft.status.completion_time = FormatTime(observed.now);
     return draft.Say(Stage::kFailed, "NothingKept",
                      "the CachePlan's retention is None: nodes keep nothing");
   }
@@ -367,7 +366,7 @@ void Advance(const api::WarmupSpec& spec, const ReconcileSettings& settings, Dra
 // Of one that has ended: its time to live.
 void Outlive(const api::WarmupSpec& spec, Draft& draft) {
   if (!spec.ttl_seconds) return;
-  const double ended = kube::ParseTime(draft.status.completion_time).value_or(draft.observed.now);
+  const double ended = ParseTime(draft.status.completion_time).value_or(draft.observed.now);
   const double left = ended + static_cast<double>(*spec.ttl_seconds) - draft.observed.now;
   if (left > 0) {
     draft.decision.requeue_after = FromSeconds(left + 1);

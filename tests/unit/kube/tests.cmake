@@ -3,7 +3,7 @@ project_test(kube
           bearer_token_test.cc client_test.cc conditions_test.cc controller_test.cc
           election_test.cc event_series_test.cc events_test.cc fenced_client_test.cc
           informer_test.cc leader_election_test.cc object_cache_test.cc object_test.cc
-          resources_test.cc time_text_test.cc watch_cycle_test.cc
+          resources_test.cc watch_cycle_test.cc
           watch_decoder_test.cc work_queue_test.cc
   DEPS kube)
 target_sources(kube_test PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/fake_api_server.cc

@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "base/base64.h"
+#include "base/time_text.h"
 #include "coordination/codec.h"
 #include "kube/conditions.h"
-#include "kube/time_text.h"
 #include "net/http_client.h"
 #include "operator/api/cache_plan_types.h"
 #include "operator/manager/operator.h"
@@ -117,7 +117,7 @@ class OperatorFixture : public kube::ApiFixture {
   }
   void CompleteJob() {
     Json job = FirstJob();
-    job["status"] = {{"completionTime", kube::FormatTime(SystemClock().UnixSeconds())},
+    job["status"] = {{"completionTime", FormatTime(SystemClock().UnixSeconds())},
                      {"conditions", Json::array({{{"type", "Complete"}, {"status", "True"}}})}};
     server.store([&](kube::FakeApiStore& store) { store.Put(kube::kJobs, job); });
   }
@@ -129,7 +129,7 @@ class OperatorFixture : public kube::ApiFixture {
     Json pod = kube::MakeObject(kube::kPods, {.ns = ns, .name = "train-0"});
     pod["metadata"]["labels"] = {{"optcache.io/inject", "true"}};
     pod["metadata"]["creationTimestamp"] =
-        kube::FormatTime(SystemClock().UnixSeconds() - static_cast<double>(age.count()));
+        FormatTime(SystemClock().UnixSeconds() - static_cast<double>(age.count()));
     pod["metadata"]["ownerReferences"] = Json::parse(
         R"([{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": true}])");
     server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
@@ -149,14 +149,13 @@ class OperatorFixture : public kube::ApiFixture {
     pod["metadata"]["ownerReferences"] = Json::parse(
         R"([{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": true}])");
     const double ended = SystemClock().UnixSeconds() - static_cast<double>(ago.count());
-    pod["status"] = {
-        {"phase", "Succeeded"},
-        {"initContainerStatuses", Json::array({{{"name", "optcache-sidecar"},
-                                                {"state",
-                                                 {{"terminated",
-                                                   {{"exitCode", 0},
-                                                    {"finishedAt", kube::FormatTime(ended)},
-                                                    {"message", said.dump()}}}}}}})}};
+    pod["status"] = {{"phase", "Succeeded"},
+                     {"initContainerStatuses", Json::array({{{"name", "optcache-sidecar"},
+                                                             {"state",
+                                                              {{"terminated",
+                                                                {{"exitCode", 0},
+                                                                 {"finishedAt", FormatTime(ended)},
+                                                                 {"message", said.dump()}}}}}}})}};
     server.store([&](kube::FakeApiStore& store) { store.Put(kube::kPods, pod); });
   }
   // Events about that Job, or about an object of another name.

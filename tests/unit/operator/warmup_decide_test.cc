@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/time_text.h"
 #include "kube/conditions.h"
-#include "kube/time_text.h"
 #include "operator/api/warmup_types.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/warmup/decide.h"
@@ -117,7 +117,7 @@ TEST_F(WarmupTest, BeginsWithAPodOnEachMachineThatHoldsAPart) {
   EXPECT_EQ(After(Args(), "--at"), "$(NODE_NAME)");
   EXPECT_EQ(After(Args(), "--order"), "");
   EXPECT_EQ(After(Args(), "--bytes-per-second"), "");
-  EXPECT_EQ(status["startTime"], kube::FormatTime(kWarmNow));
+  EXPECT_EQ(status["startTime"], FormatTime(kWarmNow));
   EXPECT_EQ(status["manifestDigest"], kWarmDigest);
   EXPECT_EQ(ReasonOf("Complete"), "Warming");
   EXPECT_FALSE(Is("Failed"));
@@ -220,7 +220,7 @@ TEST_F(WarmupTest, WhileItRunsItTellsHowMuchLiesAtNodes) {
   EXPECT_EQ(status["bytes"], 1260);
   EXPECT_EQ(status["totalBytes"], 2000);
   EXPECT_EQ(status["samples"], 120);
-  EXPECT_EQ(status["startTime"], kube::FormatTime(kWarmNow));
+  EXPECT_EQ(status["startTime"], FormatTime(kWarmNow));
   observed_.cache->cached_bytes = 2000;
   EXPECT_EQ(Decide()["progress"], "99%") << "100 % is said at its end";
 }
@@ -254,7 +254,7 @@ TEST_F(WarmupTest, IsCompleteWhenAllPodsHaveSaidSo) {
   EXPECT_EQ(status["progress"], "100%");
   EXPECT_EQ(status["samples"], 118);
   EXPECT_EQ(status["bytes"], 1980);
-  EXPECT_EQ(status["completionTime"], kube::FormatTime(kWarmNow + 60));
+  EXPECT_EQ(status["completionTime"], FormatTime(kWarmNow + 60));
   ASSERT_EQ(decision_.events.size(), 1U);
   EXPECT_EQ(decision_.events[0].reason, "Warmed");
   ExpectGolden(status.dump(1) + "\n", "operator/warmup-status.json");
@@ -392,7 +392,7 @@ TEST_F(WarmupTest, OneThatCannotBeUnderstoodHasFailed) {
 }
 
 TEST_F(WarmupTest, OneThatIsBeingDeletedIsLeftAlone) {
-  observed_.warmup["metadata"]["deletionTimestamp"] = kube::FormatTime(kWarmNow);
+  observed_.warmup["metadata"]["deletionTimestamp"] = FormatTime(kWarmNow);
   Decide();
   EXPECT_TRUE(decision_.applies.empty() && decision_.deletes.empty());
 }
@@ -421,12 +421,12 @@ TEST_F(WarmupTest, TheMachinesOfItsJobAreBeingWarmedUntilTheyHaveReported) {
   };
   const std::map<std::string, std::set<std::string>> both = {{"vision/images", {"m1", "m2"}}};
   EXPECT_EQ(warmed(kWarmNow), both);
-  job["status"] = {{"completionTime", kube::FormatTime(kWarmNow)},
+  job["status"] = {{"completionTime", FormatTime(kWarmNow)},
                    {"conditions", Json::array({{{"type", "Complete"}, {"status", "True"}}})}};
   EXPECT_EQ(warmed(kWarmNow + 9), both);
   EXPECT_TRUE(warmed(kWarmNow + 11).empty());
   job.erase("status");
-  job["metadata"]["deletionTimestamp"] = kube::FormatTime(kWarmNow);
+  job["metadata"]["deletionTimestamp"] = FormatTime(kWarmNow);
   EXPECT_TRUE(warmed(kWarmNow).empty());
   job["metadata"].erase("deletionTimestamp");
   job["metadata"].erase("annotations");

@@ -1,4 +1,4 @@
-#include "kube/time_text.h"
+#include "base/time_text.h"
 
 #include <chrono>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "base/whole_number.h"
 
-namespace optcache::kube {
+namespace optcache {
 namespace {
 
 using std::chrono::days;
@@ -123,4 +123,4 @@ std::optional<double> ParseTime(std::string_view text) {
   return static_cast<double>(time.time_since_epoch().count()) + fraction;
 }
 
-}  // namespace optcache::kube
+}  // namespace optcache

@@ -1,8 +1,8 @@
-#include "kube/time_text.h"
+#include "base/time_text.h"
 
 #include <gtest/gtest.h>
 
-namespace optcache::kube {
+namespace optcache {
 namespace {
 
 constexpr double kMoment = 1'800'000'000.25;  // 2027-01-15T08:00:00.25Z
@@ -39,4 +39,4 @@ TEST(TimeText, RefusesAllElse) {
 }
 
 }  // namespace
-}  // namespace optcache::kube
+}  // namespace optcache
