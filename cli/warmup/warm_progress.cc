@@ -6,22 +6,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "kube/object.h"
+
 namespace optcache::cli {
 namespace {
 
+using kube::CountAt;
+using kube::TextAt;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kWarmBarWidth = 20;
-
-std::uint64_t CountIn(const OrderedJson& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
-
-std::string TextIn(const OrderedJson& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 double ShareOf(const WarmProgress& progress) {
   if (progress.total_samples == 0) return 1;
@@ -31,18 +25,18 @@ double ShareOf(const WarmProgress& progress) {
 }  // namespace
 
 WarmProgress ParseWarmProgress(std::string_view line) {
-  const OrderedJson json = OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false);
+  const kube::Json json = kube::Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return {};
-  return {.samples = CountIn(json, "samples"),
-          .total_samples = CountIn(json, "totalSamples"),
-          .total_bytes = CountIn(json, "totalBytes"),
-          .held = CountIn(json, "held"),
-          .held_bytes = CountIn(json, "heldBytes"),
-          .read = CountIn(json, "read"),
-          .read_bytes = CountIn(json, "readBytes"),
-          .no_room = CountIn(json, "noRoom"),
-          .failed = CountIn(json, "failed"),
-          .first_failure = TextIn(json, "firstFailure")};
+  return {.samples = CountAt(json, "/samples"),
+          .total_samples = CountAt(json, "/totalSamples"),
+          .total_bytes = CountAt(json, "/totalBytes"),
+          .held = CountAt(json, "/held"),
+          .held_bytes = CountAt(json, "/heldBytes"),
+          .read = CountAt(json, "/read"),
+          .read_bytes = CountAt(json, "/readBytes"),
+          .no_room = CountAt(json, "/noRoom"),
+          .failed = CountAt(json, "/failed"),
+          .first_failure = TextAt(json, "/firstFailure")};
 }
 
 WarmProgress SumOf(const std::vector<WarmProgress>& parts) {

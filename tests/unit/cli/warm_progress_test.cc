@@ -55,7 +55,7 @@ TEST(WarmProgress, WhatCouldNotBeReadIsSaid) {
   EXPECT_TRUE(WarmSummary("images", sum, std::chrono::seconds(1))
                   .ends_with("; 2 could not be read, first: a.jpg is gone\n"));
   EXPECT_TRUE(WarmAsJson("images", sum, {}).contains(R"("firstFailure": "a.jpg is gone")"));
-  EXPECT_EQ(ParseWarmProgress(R"({"firstFailure":7})"), WarmProgress());
+  EXPECT_EQ(ParseWarmProgress(R"({"firstFailure":[7]})"), WarmProgress());
 }
 
 }  // namespace
