@@ -22,10 +22,10 @@
 namespace optcache::cli {
 namespace {
 
-// These and kAhead are also in the alert OptcacheTrainersWait.
+// This and kAhead are also in the alert OptcacheTrainersWait; kAhead is in the overview dashboard.
 constexpr double kMuchWaiting = 0.2;    // of the readers' time
-constexpr double kAlwaysWorking = 0.8;  // of the workers' time
 constexpr double kAhead = 0.25;         // of the workers' time without anything to do
+constexpr double kAlwaysWorking = 0.8;  // of the workers' time
 constexpr double kToldShare = 0.01;     // of the time waited: smaller ones are not worth a word
 constexpr std::array<std::string_view, kCauses> kCauseNames = {"arena", "store", "network", "node"};
 constexpr std::array<std::string_view, kCauses> kCauseWords = {
@@ -107,6 +107,12 @@ double WaitingShare(const Between& sum) {
   return Share(sum.waited, sum.rank_seconds);
 }
 
+double WaitIn(const Between& sum) {
+  // Workers that wait for samples, and then for somebody who takes their batches, are ahead.
+  const bool is_ahead = Share(sum.worker_idle, sum.worker_seconds) > kAhead;
+  return is_ahead ? 0 : WaitingShare(sum);
+}
+
 Limit LimitFor(Cause cause) {
   switch (cause) {
     case Cause::kArena:
@@ -125,9 +131,7 @@ Limit JudgeLimit(const Between& sum) {
   if (sum.ranks == 0) return Limit::kNoReader;
   // A cause is counted when the wait ends.
   const bool is_stuck = sum.samples == 0 && sum.batches_waiting > 0;
-  // Workers that wait for samples, and then for somebody who takes their batches, are ahead.
-  const bool is_ahead = Share(sum.worker_idle, sum.worker_seconds) > kAhead;
-  if (!is_stuck && (is_ahead || WaitingShare(sum) < kMuchWaiting)) {
+  if (!is_stuck && WaitIn(sum) < kMuchWaiting) {
     if (sum.samples == 0) return Limit::kNothingRead;
     const bool work = Share(sum.worker_working, sum.worker_seconds) >= kAlwaysWorking;
     return work ? Limit::kWorkers : Limit::kCompute;
@@ -168,6 +172,12 @@ TrainingLimit LimitOf(const std::vector<PageLooks>& pages) {
   for (std::size_t i = 0; i < kCauses; ++i)
     limit.causes[i] = Share(sum.causes[i], all);
   return limit;
+}
+
+double TrainingWait(const PageLooks& looks) {
+  Between sum;
+  Add(looks, sum);
+  return WaitIn(sum);
 }
 
 Finding FindingOnLimit(const TrainingLimit& limit) {

@@ -51,6 +51,10 @@ struct TrainingLimit {
 // Counters that went down began again at 0.
 TrainingLimit LimitOf(const std::vector<PageLooks>& pages);
 
+// The share of the time, 0 to 1, in which training waits for samples, by one page: as `waiting`,
+// and 0 while the workers of loaders are ahead of training.
+double TrainingWait(const PageLooks& looks);
+
 Finding FindingOnLimit(const TrainingLimit& limit);
 
 }  // namespace optcache::cli

@@ -34,7 +34,7 @@
 #include "cli/explain/pod_diagnosis.h"
 #include "cli/local/cache_place.h"
 #include "cli/local/coordinator_status.h"
-#include "cli/local/sidecar_pages.h"
+#include "cli/local/fetch_pages.h"
 #include "cli/manifest/manifest_sizes.h"
 #include "cli/plan/plan_in_cluster.h"
 #include "cli/plan/suggestion.h"
@@ -52,7 +52,8 @@ namespace {
 using kube::Json;
 
 constexpr std::uint32_t kUsualEpochs = 6;
-constexpr std::size_t kMaxPagesInCluster = 64;  // each is a call of kubectl
+constexpr std::size_t kMaxPagesInCluster = 64;           // each is a call of kubectl
+constexpr Duration kPatience = std::chrono::seconds(5);  // with the pages of sidecars
 
 constexpr const char* kSuggestMore =
     R"(Simulates the jobs that read the dataset now: their orders, their speeds, the sizes of the samples. The goal is how
@@ -91,7 +92,7 @@ struct FoundCache {
   Json resource;  // the Dataset; in a cluster alone
   ManifestSizes sizes;
   std::string sizes_basis;
-  std::function<Result<std::vector<MetricSample>>()> ask_pages;
+  std::function<Result<PagesBySidecar>()> ask_pages;
 };
 
 Result<ManifestSizes> SizesFrom(const std::string& file, const RunningCache& cache) {
@@ -101,6 +102,19 @@ Result<ManifestSizes> SizesFrom(const std::string& file, const RunningCache& cac
   return Error(Code::kInvalidArgument,
                fmt::format("--manifest {}: it has the digest {}, and {} {}", file, sizes.digest,
                            cache.dataset, cache.manifest_digest));
+}
+
+Result<PagesBySidecar> SidecarPagesOnMachine(const std::vector<std::string>& urls) {
+  const std::vector<Result<FetchedPage>> pages = FetchPages(urls, kPatience);
+  const auto silent = std::ranges::count_if(pages, [](const auto& page) { return !page; });
+  if (silent > 0) {
+    return Error(Code::kUnavailable,
+                 fmt::format("{} of {} sidecars do not answer", silent, urls.size()));
+  }
+  PagesBySidecar found;
+  for (std::size_t i = 0; i < urls.size(); ++i)
+    found[urls[i]] = ParseMetrics(pages[i]->text);
+  return found;
 }
 
 Result<FoundCache> FindOnMachine(const SuggestFlags& flags) {
@@ -113,12 +127,7 @@ Result<FoundCache> FindOnMachine(const SuggestFlags& flags) {
   ASSIGN_OR_RETURN(std::string manifest, FetchManifest(url, digest));
   ASSIGN_OR_RETURN(found.sizes, SizesInManifest(std::move(manifest), url));
   found.sizes_basis = fmt::format("of the manifest {}.", digest.substr(0, 16));
-  found.ask_pages = [urls = SidecarUrls(answer.status)]() -> Result<std::vector<MetricSample>> {
-    SidecarPages pages = AskSidecars(urls);
-    if (pages.silent == 0) return std::move(pages.samples);
-    return Error(Code::kUnavailable,
-                 fmt::format("{} of {} sidecars do not answer", pages.silent, pages.asked));
-  };
+  found.ask_pages = [urls = SidecarUrls(answer.status)] { return SidecarPagesOnMachine(urls); };
   return found;
 }
 
@@ -159,9 +168,8 @@ Result<FoundCache> FindInCluster(const SuggestFlags& flags) {
     ASSIGN_OR_RETURN(found.sizes, SizesFrom(flags.manifest, cache));
     found.sizes_basis = "of " + flags.manifest + ".";
   }
-  found.ask_pages = [kubectl, cache = found.cache]() -> Result<std::vector<MetricSample>> {
-    ASSIGN_OR_RETURN(const std::string pages, SidecarPagesInCluster(kubectl, cache));
-    return ParseMetrics(pages);
+  found.ask_pages = [kubectl, cache = found.cache] {
+    return SidecarPagesInCluster(kubectl, cache);
   };
   return found;
 }
@@ -181,16 +189,13 @@ Result<StoreShare> FindShare(const SuggestFlags& flags, const FoundCache& found)
   std::optional<MeasuredRates> measured;
   if (store_rate == 0 || job_rate == 0) {
     ASSIGN_OR_RETURN(const Duration time, ParseDuration(flags.measure));
-    std::uint64_t ranks = 0;
-    for (const RunningJob& job : found.cache.jobs)
-      ranks += job.recipe.world;
     ASSIGN_OR_RETURN(const auto first, found.ask_pages());
     const MonotonicTime begun = SystemClock().Now();
     StopWait stop;
     if (!stop.For(time)) return Error(Code::kCancelled, "interrupted");
     ASSIGN_OR_RETURN(const auto second, found.ask_pages());
     const std::chrono::duration<double> seconds = SystemClock().Now() - begun;
-    measured = RatesBetween(first, second, seconds.count(), ranks, found.cache.dataset);
+    measured = RatesBetween(first, second, seconds.count(), found.cache.dataset);
   }
   return ShareOf(store_rate, job_rate, measured);
 }
@@ -329,7 +334,7 @@ Result<std::string> WriteCapacity(const Kubectl& kubectl, const Json& resource,
                       "--type=json", "--patch=" + patch.dump()});
 }
 
-Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const RunningCache& cache) {
+Result<PagesBySidecar> SidecarPagesInCluster(const Kubectl& kubectl, const RunningCache& cache) {
   std::set<std::string> namespaces;  // the first part of a stream's name
   for (const RunningJob& job : cache.jobs)
     namespaces.insert(job.name.substr(0, job.name.find('/')));
@@ -352,10 +357,10 @@ Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const RunningC
                              "--store-rate and --job-rate",
                              pods.size(), cache.dataset, kMaxPagesInCluster));
   }
-  std::string pages;
+  PagesBySidecar pages;
   for (const kube::ObjectKey& pod : pods) {
     ASSIGN_OR_RETURN(const std::string page, RunForRates(kubectl, AboutPage(pod)));
-    pages += page + "\n";
+    pages[pod.ToString()] = ParseMetrics(page);
   }
   return pages;
 }

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "cli/cluster/kubectl.h"
 #include "cli/local/running_cache.h"
+#include "cli/plan/suggestion.h"
 #include "cli/terminal/action.h"
 #include "kube/object.h"
 
@@ -19,9 +20,9 @@ void AddPlanSuggest(CLI::App& parent, Action& chosen);
 Result<std::string> WriteCapacity(const Kubectl& kubectl, const kube::Json& resource,
                                   const std::string& capacity);
 
-// The pages of the sidecars that serve a cache's dataset in the namespaces of its jobs, one after
-// the other. kInvalidArgument: there are none, or too many to ask; kPermissionDenied: pods may not
+// The pages of the sidecars that serve a cache's dataset in the namespaces of its jobs.
+// kInvalidArgument: there are none, or too many to ask; kPermissionDenied: pods may not
 // be listed or asked, and what to do.
-Result<std::string> SidecarPagesInCluster(const Kubectl& kubectl, const RunningCache& cache);
+Result<PagesBySidecar> SidecarPagesInCluster(const Kubectl& kubectl, const RunningCache& cache);
 
 }  // namespace optcache::cli

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/explain/training_limit.h"
 #include "cli/terminal/value_text.h"
 #include "sampler/order_source.h"
 #include "simulation/reads.h"
@@ -93,21 +94,27 @@ double CapacityShare(const RunningCache& cache) {
 
 }  // namespace
 
-MeasuredRates RatesBetween(const std::vector<MetricSample>& first,
-                           const std::vector<MetricSample>& second, double seconds,
-                           std::uint64_t ranks, const std::string& dataset) {
-  const auto sum = [&](const std::vector<MetricSample>& page, const char* name) {
-    return SumOf(page, name, "dataset", dataset);
-  };
-  const auto rate = [&](const char* name) {
-    return std::max(0.0, (sum(second, name) - sum(first, name)) / seconds);
-  };
+MeasuredRates RatesBetween(const PagesBySidecar& first, const PagesBySidecar& second,
+                           double seconds, const std::string& dataset) {
   // A sidecar does not know its store's bandwidth for a moment while it measures it again.
   constexpr const char* kBandwidth = "optcache_store_bandwidth_bytes";
-  return {.store = std::max(sum(first, kBandwidth), sum(second, kBandwidth)),
-          .jobs = rate("optcache_client_sample_bytes_total"),
-          .waited = rate("optcache_client_wait_seconds_total") /
-                    static_cast<double>(std::max<std::uint64_t>(ranks, 1))};
+  constexpr const char* kRead = "optcache_client_sample_bytes_total";
+  MeasuredRates rates;
+  double first_store = 0;
+  double second_store = 0;
+  for (const auto& [sidecar, after] : second) {
+    const auto found = first.find(sidecar);
+    const double read = SumOf(after, kRead, "dataset", dataset);
+    if (found == first.end() || read == 0) continue;
+    const std::vector<MetricSample>& before = found->second;
+    first_store += SumOf(before, kBandwidth, "dataset", dataset);
+    second_store += SumOf(after, kBandwidth, "dataset", dataset);
+    rates.jobs += std::max(0.0, (read - SumOf(before, kRead, "dataset", dataset)) / seconds);
+    rates.waited = std::max(rates.waited,
+                            TrainingWait({.before = before, .after = after, .seconds = seconds}));
+  }
+  rates.store = std::max(first_store, second_store);
+  return rates;
 }
 
 Result<StoreShare> ShareOf(double store_rate, double job_rate,

@@ -4,6 +4,7 @@
 // rates, and what is said of it. Pure.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,14 +24,17 @@ inline constexpr double kMostWaiting = 0.1;
 struct MeasuredRates {
   double store = 0;   // what the store delivers to all sidecars; 0: none has measured it
   double jobs = 0;    // what the jobs read
-  double waited = 0;  // the share of the time in which a rank waited, at most
+  double waited = 0;  // the share of the time in which training waited, at most
   friend bool operator==(const MeasuredRates&, const MeasuredRates&) = default;
 };
 
-// From the pages of all sidecars, read twice, `seconds` apart. `ranks` read the dataset.
-MeasuredRates RatesBetween(const std::vector<MetricSample>& first,
-                           const std::vector<MetricSample>& second, double seconds,
-                           std::uint64_t ranks, const std::string& dataset);
+// What the sidecars say, by the pod or address of each.
+using PagesBySidecar = std::map<std::string, std::vector<MetricSample>>;
+
+// From the pages of all sidecars, read twice, `seconds` apart. One that is missing in either look,
+// or has not served the dataset, does not count.
+MeasuredRates RatesBetween(const PagesBySidecar& first, const PagesBySidecar& second,
+                           double seconds, const std::string& dataset);
 
 // What the store delivers, as a share of what the jobs read when they never wait.
 struct StoreShare {

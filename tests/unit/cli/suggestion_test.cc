@@ -123,26 +123,56 @@ TEST(MeanSizes, AreThoseThatAreBelow4GiB) {
 MetricSample Metric(const char* name, double value, const char* dataset = "vision/images") {
   return {.name = name, .labels = {{"dataset", dataset}}, .value = value};
 }
+MetricSample WorkersTime(const char* state, double seconds) {
+  return {.name = "optcache_client_process_seconds_total",
+          .labels = {{"process", "worker"}, {"state", state}},
+          .value = seconds};
+}
+
+constexpr const char* kReadBytes = "optcache_client_sample_bytes_total";
+constexpr const char* kStoreBandwidth = "optcache_store_bandwidth_bytes";
 
 TEST(RatesBetween, AreOfTheTimeBetweenTwoLooks) {
-  const std::vector<MetricSample> first = {
-      Metric("optcache_client_sample_bytes_total", 1000),
-      Metric("optcache_client_sample_bytes_total", 500),
-      Metric("optcache_client_wait_seconds_total", 7),
-      Metric("optcache_store_bandwidth_bytes", 300),
-      Metric("optcache_store_bandwidth_bytes", 0),
-  };
-  const std::vector<MetricSample> second = {
-      Metric("optcache_client_sample_bytes_total", 3000),
-      Metric("optcache_client_sample_bytes_total", 1500),
-      Metric("optcache_client_sample_bytes_total", 9999, "vision/others"),
-      Metric("optcache_client_wait_seconds_total", 8),
-      Metric("optcache_store_bandwidth_bytes", 250),
-      Metric("optcache_store_bandwidth_bytes", 200),
-  };
-  EXPECT_EQ(RatesBetween(first, second, 10, 2, "vision/images"),
-            (MeasuredRates{.store = 450, .jobs = 300, .waited = 0.05}));
-  EXPECT_EQ(RatesBetween(second, {}, 10, 2, "vision/images").jobs, 0) << "a sidecar has ended";
+  const PagesBySidecar first = {{"a", {Metric(kReadBytes, 1000), Metric(kStoreBandwidth, 300)}},
+                                {"b", {Metric(kReadBytes, 500), Metric(kStoreBandwidth, 0)}},
+                                {"gone", {Metric(kReadBytes, 500), Metric(kStoreBandwidth, 700)}},
+                                {"other", {Metric(kReadBytes, 0, "vision/others")}}};
+  const PagesBySidecar second = {
+      {"a", {Metric(kReadBytes, 3000), Metric(kStoreBandwidth, 250)}},
+      {"b", {Metric(kReadBytes, 1500), Metric(kReadBytes, 999, "vision/others"), Metric(kStoreBandwidth, 200)}},
+      {"new", {Metric(kReadBytes, 8000), Metric(kStoreBandwidth, 700)}},
+      {"other", {Metric(kReadBytes, 999, "vision/others"), WorkersTime("waiting", 20)}}};
+  EXPECT_EQ(RatesBetween(first, second, 10, "vision/images"),
+            (MeasuredRates{.store = 450, .jobs = 300, .waited = 0}));
+}
+
+// Of a loader with eight workers, in 10 s.
+MeasuredRates RatesOfWorkers(double waiting, double working, double idle) {
+  const PagesBySidecar first = {{"a", {Metric(kReadBytes, 0)}}};
+  const PagesBySidecar second = {{"a",
+                                  {Metric(kReadBytes, 950),
+                                   Metric("optcache_client_wait_seconds_total", waiting),
+                                   WorkersTime("waiting", waiting),
+                                   WorkersTime("working", working),
+                                   WorkersTime("idle", idle),
+                                   {.name = "optcache_loaders_attached", .value = 1}}}};
+  return RatesBetween(first, second, 10, "vision/images");
+}
+
+TEST(RatesBetween, CompareTheWaitsOfWorkersWithTheTimeOfAllOfThem) {
+  EXPECT_DOUBLE_EQ(RatesOfWorkers(4, 70, 6).waited, 0.05)
+      << "4 s of 80 s, and not of the rank's 10";
+  EXPECT_DOUBLE_EQ(RatesOfWorkers(40, 40, 0).waited, 0.5);
+  EXPECT_DOUBLE_EQ(RatesOfWorkers(40, 0, 40).waited, 0) << "they are ahead of training";
+}
+
+TEST(RatesBetween, TakeTheSidecarWhoseProcessesWaitMost) {
+  const PagesBySidecar first = {{"a", {Metric(kReadBytes, 0)}}, {"b", {Metric(kReadBytes, 0)}}};
+  const PagesBySidecar second = {
+      {"a", {Metric(kReadBytes, 9), WorkersTime("waiting", 20), WorkersTime("working", 20)}},
+      {"b", {Metric(kReadBytes, 9), WorkersTime("idle", 400)}}};
+  EXPECT_DOUBLE_EQ(RatesBetween(first, second, 10, "vision/images").waited, 0.5)
+      << "workers of another job that are ahead change nothing";
 }
 
 std::string RefusedShare(double store_rate, double job_rate,

@@ -118,6 +118,18 @@ TEST(TrainingLimit, IsWhatTheTimeOfReadersSays) {
   EXPECT_EQ(LimitOf({}).limit, Limit::kNoReader);
 }
 
+TEST(TrainingWait, IsNoneWhileWorkersAreAhead) {
+  const Numbers behind = {{kWaited, 4},
+                          {Time("worker", "waiting"), 4},
+                          {Time("worker", "working"), 9},
+                          {Time("worker", "idle"), 3}};
+  EXPECT_DOUBLE_EQ(TrainingWait(LooksAt(behind)), 0.25) << "and not 4 s of the two ranks' 4 s";
+  Numbers ahead = behind;
+  ahead[Time("worker", "idle")] = 5;
+  EXPECT_DOUBLE_EQ(TrainingWait(LooksAt(ahead)), 0);
+  EXPECT_DOUBLE_EQ(TrainingWait(LooksAt({{kWaited, 1}})), 0.25) << "no process tells its time";
+}
+
 TEST(TrainingLimit, TellsTheSharesOfTheCauses) {
   const TrainingLimit limit = LimitOf(
       {LooksAt({{kWaited, 2}, {For("store"), 1.5}, {For("arena"), 0.49}, {For("node"), 0.01}})});
