@@ -57,6 +57,15 @@ std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string
   ::_exit(kCannotRun);
 }
 
+// What the child has written to `failure`. False: nothing, and it has become the program.
+bool ReadsError(int failure, int& error) {
+  ssize_t count = -1;
+  do {
+    count = ::read(failure, &error, sizeof error);
+  } while (count < 0 && errno == EINTR);
+  return count == sizeof error;
+}
+
 }  // namespace
 
 Result<pid_t> StartChild(ChildStart start) {
@@ -72,8 +81,9 @@ Result<pid_t> StartChild(ChildStart start) {
   if (pid == 0) Become(start, arguments.data(), environment.data(), writing.get());
   writing.Reset();
   int error = 0;
-  if (::read(reading.get(), &error, sizeof error) != sizeof error) return pid;
-  ::waitpid(pid, nullptr, 0);
+  if (!ReadsError(reading.get(), error)) return pid;
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
   return Error(ErrnoStatus(error, "cannot run " + start.command.at(0)));
 }
 

@@ -10,5 +10,5 @@ project_test(cli
           savings_test.cc sidecar_pages_test.cc simulate_charts_test.cc simulate_report_test.cc simulate_scene_test.cc simulate_until_test.cc state_dir_test.cc status_questions_test.cc status_view_test.cc suggestion_test.cc supervisor_test.cc svg_chart_test.cc
           text_table_test.cc time_unit_test.cc until_search_test.cc warm_progress_test.cc warmup_cluster_test.cc warmup_local_test.cc whole_number_test.cc yaml_text_test.cc
           dataset_diagnosis_test.cc explain_questions_test.cc finding_test.cc job_pods_test.cc job_diagnosis_test.cc local_diagnosis_test.cc
-          reader_finding_test.cc training_limit_test.cc
+          reader_finding_test.cc training_limit_test.cc child_process_test.cc
   DEPS cli_subcommands fmt::fmt)
