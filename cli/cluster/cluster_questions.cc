@@ -38,12 +38,16 @@ std::vector<std::string> AboutPage(const kube::ObjectKey& pod) {
                       kSidecarPort)};
 }
 
+bool SaysMissing(const Status& error) {
+  // As `kubectl get` says it, and `kubectl create` and `apply`, of which a file may have kinds of
+  // others.
+  return error.message().contains("the server doesn't have a resource") ||
+         (error.message().contains("no matches for kind") &&
+          error.message().contains("in version \"optcache.io/"));
+}
+
 Status ExplainMissing(Status error) {
-  // As `kubectl get` and `kubectl create` say it.
-  if (!error.message().contains("the server doesn't have a resource") &&
-      !error.message().contains("no matches for kind")) {
-    return error;
-  }
+  if (!SaysMissing(error)) return error;
   return {Code::kNotFound,
           "optcache is not installed in this cluster, or in a version that is too old for this: "
           "helm upgrade --install optcache charts/optcache"};

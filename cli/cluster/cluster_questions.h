@@ -29,8 +29,9 @@ std::vector<std::string> AboutNodePods();
 std::vector<std::string> AboutInjectors();
 std::vector<std::string> AboutPage(const kube::ObjectKey& pod);
 
-// The error of a question about our resources; kNotFound and how to install optcache if the cluster
-// does not know them.
+// Whether the error of a question about our resources is that the cluster does not know them.
+bool SaysMissing(const Status& error);
+// The error of such a question; kNotFound and how to install optcache where SaysMissing.
 Status ExplainMissing(Status error);
 
 }  // namespace optcache::cli

@@ -65,6 +65,7 @@ class Asker {
   std::optional<std::string> Ask(const ExplainQuestion& question) {
     Result<std::string> answer = Run(question.words);
     if (answer) return *std::move(answer);
+    if (SaysMissing(answer.error())) missing_ = ExplainMissing(answer.error());
     const bool forbidden = answer.error().code() == Code::kPermissionDenied;
     unseen_.push_back(
         Warn(forbidden ? "your rights" : "not seen",
@@ -76,11 +77,14 @@ class Asker {
   }
 
   std::vector<Finding> TakeUnseen() { return std::move(unseen_); }
+  // That optcache is not installed, if an answer said so.
+  const Status& missing() const { return missing_; }
 
  private:
   KubectlOptions options_;
   Deadline deadline_;
   std::vector<Finding> unseen_;
+  Status missing_;
 };
 
 ExplainQuestion AboutPlansIn(const std::string& ns) {
@@ -348,6 +352,7 @@ Result<JobAnswers> AskAboutJob(const KubectlOptions& options, const std::string&
   for (const std::string& each : PlanNamespacesOf(answers)) {
     if (auto plans = asker.Ask(AboutPlansIn(each))) answers.plans.push_back(*std::move(plans));
   }
+  RETURN_IF_ERROR(asker.missing());
   const bool no_job = answers.batch_job && answers.batch_job->empty();
   if (no_job && listed && listed->pods.empty() && !KnowsStreamOf(answers)) {
     return Error(

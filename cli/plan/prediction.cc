@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/cluster/cluster_questions.h"
 #include "cli/cluster/plan_questions.h"
 
 namespace optcache::cli {
@@ -60,6 +61,8 @@ Result<PlanInFile> ReadFileAsApplied(const Kubectl& kubectl, const PredictionReq
                                         "--filename=" + request.file};
   if (!request.name_space.empty()) arguments.push_back("--namespace=" + request.name_space);
   const auto printed = kubectl.Run(arguments, request.input);
+  if (!printed && SaysMissing(printed.error()))
+    return std::unexpected(ExplainMissing(printed.error()));
   if (!printed) {
     const bool is_refused = printed.error().code() == Code::kUnavailable;
     return Error(is_refused ? Code::kInvalidArgument : printed.error().code(),

@@ -273,6 +273,21 @@ TEST(AskAboutJob, WithoutAPodMayStillHaveAStream) {
   EXPECT_FALSE(asked("vision/train-2/imagenet/loader"));
 }
 
+TEST(AskAboutJob, SaysThatOptcacheIsNotInstalled) {
+  for (const std::string& pods : {PodsOf("train", 1), std::string(kNothing)}) {
+    Rules rules = RulesOfJob(pods);
+    rules.push_back({.words = "pods?limit=500", .answers = {kNothing}});
+    for (FakeKubectl::Rule& rule : rules) {
+      if (rule.words.contains("optcache.io"))
+        rule.answers = {"Error: the server doesn't have a resource type"};
+    }
+    const auto answers = AskAboutTrain(FakeKubectl(rules));
+    ASSERT_FALSE(answers);
+    EXPECT_EQ(answers.error().code(), Code::kNotFound);
+    EXPECT_THAT(answers.error().message(), HasSubstr("optcache is not installed"));
+  }
+}
+
 TEST(AskAboutJob, NamesTheRightToListPods) {
   const auto answers =
       AskAboutTrain(FakeKubectl(Rules{{.words = "get jobs.batch/train", .answers = {""}}}));

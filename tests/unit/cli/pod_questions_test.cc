@@ -30,6 +30,26 @@ TEST(AskAboutPod, AsksForItsOwnDatasetsOneByOne) {
   EXPECT_EQ(answers->injectors, std::nullopt);
 }
 
+TEST(AskAboutPod, SaysThatOptcacheIsNotInstalled) {
+  for (const char* datasets : {"imagenet", ""}) {
+    const FakeKubectl fake(
+        {{"get pod p", {PodOf(datasets)}},
+         {"get datasets", {"Error: the server doesn't have a resource type \"datasets\""}}});
+    const auto answers = AskAboutPod(fake.kubectl(), "vision", "p");
+    ASSERT_FALSE(answers) << datasets;
+    EXPECT_EQ(answers.error().code(), Code::kNotFound);
+    EXPECT_TRUE(answers.error().message().contains("not installed in this cluster"))
+        << answers.error().message();
+  }
+}
+
+TEST(AskAboutPod, ThatNamesNoDatasetNeedsNoRightsToThem) {
+  const FakeKubectl fake({FakeKubectl::Rule{"get pod p", {PodOf("")}}});
+  const auto answers = AskAboutPod(fake.kubectl(), "vision", "p");
+  ASSERT_TRUE(answers) << answers.error().message();
+  EXPECT_TRUE(answers->datasets.empty());
+}
+
 TEST(AskAboutPod, AnAnnotationIsNoOptionOfKubectl) {
   const FakeKubectl fake({FakeKubectl::Rule{"get pod p", {PodOf("--server=http://a")}}});
   const auto answers = AskAboutPod(fake.kubectl(), "", "p");

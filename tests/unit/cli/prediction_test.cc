@@ -169,6 +169,26 @@ TEST(Prediction, NeedsOneCachePlanInTheFile) {
   }
 }
 
+std::string RefusedFor(const std::string& kubectl_says) {
+  std::vector<FakeKubectl::Rule> rules = PredictionRules({PlanAsJson().dump()});
+  rules[0].answers = {kubectl_says};
+  const auto answer = Predict(FakeKubectl(rules));
+  if (answer) return "no error";
+  EXPECT_EQ(answer.error().code(), Code::kNotFound);
+  return answer.error().message();
+}
+
+TEST(Prediction, SaysThatOptcacheIsNotInstalled) {
+  const std::string missing =
+      R"(Error: resource mapping not found for name: "imagenet" namespace: "vision" from "plan.yaml": no matches for kind )";
+  const std::string ours =
+      RefusedFor(missing + "\"CachePlan\" in version \"optcache.io/v1alpha1\"");
+  EXPECT_TRUE(ours.starts_with("optcache is not installed in this cluster")) << ours;
+  const std::string theirs = RefusedFor(missing + "\"Queue\" in version \"example.com/v1\"");
+  EXPECT_TRUE(theirs.contains("example.com/v1")) << theirs;
+  EXPECT_FALSE(theirs.contains("optcache is not installed")) << theirs;
+}
+
 TEST(Prediction, FindsTheCachePlanBesideOthers) {
   std::vector<FakeKubectl::Rule> rules = PredictionRules({PlanAsJson().dump(), Asked(kAnswer)});
   rules[0].answers = {R"({"kind": "List", "items": [{"kind": "Dataset"}, )" + std::string(kInFile) +
