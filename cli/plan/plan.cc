@@ -101,11 +101,14 @@ Examples:
   kubectl optcache plan show imagenet -n vision
   kubectl optcache plan show cacheplan/imagenet -o json)";
 
-struct GeneratePlanFlags {
-  PlanOrderFlags order;
+struct WrittenPlanFlags {
   PlanRoomFlags room;
-  std::string planner = "optimal";
   std::string output;
+};
+
+struct GeneratePlanFlags : WrittenPlanFlags {
+  PlanOrderFlags order;
+  std::string planner = "optimal";
 };
 
 struct ImportPlanFlags {
@@ -113,10 +116,8 @@ struct ImportPlanFlags {
   std::string order_file;
 };
 
-struct ExportPlanFlags {
+struct ExportPlanFlags : WrittenPlanFlags {
   std::string file;
-  PlanRoomFlags room;
-  std::string output;
 };
 
 struct ShowPlanFlags : PlanInClusterFlags {
@@ -296,23 +297,23 @@ void AddPlanFile(CLI::App& command, std::string& file) {
   command.add_option("file", file, "The plan file (.safetensors)")->required();
 }
 
-void AddPlanRoom(CLI::App& command, PlanRoomFlags& flags) {
-  command.add_option("--maxsize", flags.maxsize, "The number of samples to keep at most")
+// Of a plan that is written: the room that it is for, and the file.
+void AddWrittenPlan(CLI::App& command, WrittenPlanFlags& flags) {
+  command.add_option("--maxsize", flags.room.maxsize, "The number of samples to keep at most")
       ->check(WholeNumber<std::uint64_t>(1, plan::kMaxPlanSamples));
   command
-      .add_option("--capacity", flags.capacity,
+      .add_option("--capacity", flags.room.capacity,
                   "Instead of --maxsize: a share of the dataset (30%), or bytes (2Gi) with "
                   "--manifest")
       ->type_name("SIZE");
   command
-      .add_option("--manifest", flags.manifest,
+      .add_option("--manifest", flags.room.manifest,
                   "Manifest with the samples' sizes (`optcache manifest build` makes one); "
                   "--capacity is then in bytes")
       ->type_name("FILE");
-}
-
-void AddPlanOutput(CLI::App& command, std::string& output) {
-  command.add_option("--output", output, "The plan file to write")->required()->type_name("FILE");
+  command.add_option("--output", flags.output, "The plan file to write")
+      ->required()
+      ->type_name("FILE");
 }
 
 void AddGeneratePlan(CLI::App& parent, Action& chosen) {
@@ -344,13 +345,12 @@ void AddGeneratePlan(CLI::App& parent, Action& chosen) {
   command->add_option(
       "--recipe", order.recipe,
       "The whole order except --epochs and --rank, in the format of docs/formats/recipe.md");
-  AddPlanRoom(*command, flags->room);
   command
       ->add_option("--planner", flags->planner,
                    "optimal, or opt4torch: the table that OPT4TorchDataset would write")
       ->check(CLI::IsMember({"optimal", "opt4torch"}))
       ->capture_default_str();
-  AddPlanOutput(*command, flags->output);
+  AddWrittenPlan(*command, *flags);
   Choose(*command, flags, GeneratePlan, chosen);
 }
 
@@ -374,8 +374,7 @@ void AddExportPlan(CLI::App& parent, Action& chosen) {
       parent.add_subcommand("export", "Decide a plan file's reads optimally, for OPT4TorchDataset");
   command->footer(kExportMore);
   AddPlanFile(*command, flags->file);
-  AddPlanRoom(*command, flags->room);
-  AddPlanOutput(*command, flags->output);
+  AddWrittenPlan(*command, *flags);
   Choose(*command, flags, ExportPlan, chosen);
 }
 
