@@ -10,7 +10,8 @@ Result<std::size_t> PlaceOfDataset(const std::vector<std::string>& names, std::s
   std::size_t place = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string_view name = names[i];
-    if (name != word && name.substr(name.find('/') + 1) != word) continue;
+    if (name == word) return i;
+    if (name.substr(name.find('/') + 1) != word) continue;
     candidates.push_back(name);
     place = i;
   }
@@ -21,8 +22,11 @@ Result<std::size_t> PlaceOfDataset(const std::vector<std::string>& names, std::s
                              names.empty() ? "the cache has no dataset yet"
                                            : fmt::format("there are: {}", fmt::join(names, ", "))));
   }
-  return Error(Code::kInvalidArgument, fmt::format("there are several datasets {}: name one of {}",
-                                                   word, fmt::join(candidates, ", ")));
+  return Error(
+      Code::kInvalidArgument,
+      fmt::format("several datasets have the name {}: {}. Write one with its namespace, for "
+                  "example {}",
+                  word, fmt::join(candidates, ", "), candidates.front()));
 }
 
 }  // namespace optcache::cli

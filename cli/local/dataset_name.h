@@ -12,9 +12,9 @@
 
 namespace optcache::cli {
 
-// The place in `names`, NAMESPACE/NAME each, of the one that is `word` or has it as its NAME.
-// kNotFound: there is none, and the message says which there are; kInvalidArgument: there are
-// several, which it names.
+// The place in `names`, NAMESPACE/NAME each, of the one that is `word`, or else of the only one
+// that has it as its NAME. kNotFound: there is none, and the message says which there are;
+// kInvalidArgument: several have it, and the message names them and says what to write.
 Result<std::size_t> PlaceOfDataset(const std::vector<std::string>& names, std::string_view word);
 
 // The same of values that have such a name: a member or a function. The result points into

@@ -13,10 +13,16 @@ TEST(PlaceOfDataset, IsByTheWholeNameOrItsLastPart) {
   EXPECT_EQ(PlaceOfDataset(kNames, "audio/images"), 2U);
 }
 
+TEST(PlaceOfDataset, PrefersTheOneThatIsTheWord) {
+  EXPECT_EQ(PlaceOfDataset({"vision/images", "images", "audio/images"}, "images"), 1U);
+}
+
 TEST(PlaceOfDataset, NamesTheCandidatesOfAnAmbiguousWord) {
-  EXPECT_EQ(PlaceOfDataset(kNames, "images").error(),
-            Status(Code::kInvalidArgument,
-                   "there are several datasets images: name one of vision/images, audio/images"));
+  EXPECT_EQ(
+      PlaceOfDataset(kNames, "images").error(),
+      Status(Code::kInvalidArgument,
+             "several datasets have the name images: vision/images, audio/images. Write one with "
+             "its namespace, for example vision/images"));
 }
 
 TEST(PlaceOfDataset, WhatIsNotThereNamesWhatIs) {

@@ -146,7 +146,8 @@ TEST(LocalDiagnosis, WhatIsNotThereNamesWhatIs) {
   two.datasets.push_back({.name = "team/photos"});
   EXPECT_EQ(ExplainLocalDataset({.status = two}, "photos").error(),
             Status(Code::kInvalidArgument,
-                   "there are several datasets photos: name one of default/photos, team/photos"));
+                   "several datasets have the name photos: default/photos, team/photos. Write one "
+                   "with its namespace, for example default/photos"));
   const auto job = ExplainLocalJob({.status = HealthyCache()}, "val");
   ASSERT_FALSE(job);
   EXPECT_EQ(job.error().message(),

@@ -84,9 +84,11 @@ TEST(RunningCache, IsReadFromACoordinatorsStatus) {
   EXPECT_EQ(RunningCacheOf(two, "").error().message(),
             "name one of the datasets that are there: vision/images, vision/others");
   two.datasets.back().name = "audio/images";
-  EXPECT_EQ(RunningCacheOf(two, "images").error(),
-            Status(Code::kInvalidArgument,
-                   "there are several datasets images: name one of vision/images, audio/images"));
+  EXPECT_EQ(
+      RunningCacheOf(two, "images").error(),
+      Status(Code::kInvalidArgument,
+             "several datasets have the name images: vision/images, audio/images. Write one with "
+             "its namespace, for example vision/images"));
 }
 
 TEST(RunningCache, IsReadFromACachePlanAndItsDataset) {

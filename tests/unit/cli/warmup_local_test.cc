@@ -46,7 +46,8 @@ TEST(WarmupLocal, AnAmbiguousNameIsRefused) {
   ASSERT_TRUE(WriteLocalSources(dir.path(), sources).ok());
   EXPECT_EQ(WarmHere({.dataset = "images", .state_dir = dir.path(), .coordinator = "unix:/none"}),
             Status(Code::kInvalidArgument,
-                   "there are several datasets images: name one of default/images, speech/images"));
+                   "several datasets have the name images: default/images, speech/images. Write "
+                   "one with its namespace, for example default/images"));
 }
 
 TEST(WarmupLocal, WhatTheDatasetAllowsHoldsForEachProcess) {
