@@ -34,8 +34,8 @@ class CallbackGuard {
     };
   }
 
-  // Has expired() once the guard has gone: for who goes on after a call that may end the guard's
-  // owner, and for who has something else to do then.
+  // Is expired() once the guard has gone. Needed by code that goes on after a call that may end the
+  // guard's owner, and by code that does something else once the guard has gone.
   using Token = std::weak_ptr<const void>;
   Token token() const { return life_; }
 

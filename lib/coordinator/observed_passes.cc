@@ -22,7 +22,6 @@ namespace {
 // Products of byte counts.
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::uint64_t kPermille = 1000;
 constexpr std::uint64_t kMillion = 1'000'000;
 constexpr std::uint64_t kWorsePermille = 1005;  // of the present revision's store bytes
 constexpr std::uint64_t kNoisePermille = 5;     // of what is read
@@ -51,7 +50,7 @@ void Mark(const std::map<StreamId, PassNumber>& passes, std::vector<PassMark>& m
 }  // namespace
 
 std::string RatioText(std::uint64_t permille) {
-  return fmt::format("{}.{:03}", permille / kPermille, permille % kPermille);
+  return fmt::format("{}.{:03}", permille / kPermilleInOne, permille % kPermilleInOne);
 }
 
 std::string TenthsText(std::uint64_t tenths) {
@@ -177,7 +176,7 @@ LatestPasses LatestOf(const std::vector<PassStatus>& passes, const std::vector<P
 
 std::optional<ObservedEpoch> ObservedOf(const PassSums& sums, std::uint64_t streams) {
   if (sums.reads == 0 || sums.passes == 0) return std::nullopt;
-  return ObservedEpoch{.numbers = {.hit_permille = MulDiv(sums.hits, kPermille, sums.reads),
+  return ObservedEpoch{.numbers = {.hit_permille = MulDiv(sums.hits, kPermilleInOne, sums.reads),
                                    .store_bytes = PerEpoch(sums.store_bytes, streams, sums.passes),
                                    .moved_bytes = PerEpoch(sums.moved_bytes, streams, sums.passes)},
                        .store_bytes_per_read_tenths = MulDiv(sums.store_bytes, 10, sums.reads)};
@@ -191,7 +190,7 @@ std::optional<EpochNumbers> PlannedOf(const PassSums& sums, std::uint64_t stream
   const auto whole = [&](ByteCount bytes) {
     return PerEpoch(MulDiv(bytes, sums.reads, sums.planned_reads), streams, sums.passes);
   };
-  return EpochNumbers{.hit_permille = MulDiv(sums.planned_hits, kPermille, sums.planned_reads),
+  return EpochNumbers{.hit_permille = MulDiv(sums.planned_hits, kPermilleInOne, sums.planned_reads),
                       .store_bytes = whole(sums.planned_store_bytes),
                       .moved_bytes = whole(sums.planned_moved_bytes)};
 }
@@ -199,17 +198,17 @@ std::optional<EpochNumbers> PlannedOf(const PassSums& sums, std::uint64_t stream
 std::optional<EpochNumbers> NumbersOf(const Forecast& forecast) {
   if (forecast.reads == 0) return std::nullopt;
   const std::uint64_t hits = forecast.reads - std::min(forecast.store_reads, forecast.reads);
-  return EpochNumbers{.hit_permille = MulDiv(hits, kPermille, forecast.reads),
+  return EpochNumbers{.hit_permille = MulDiv(hits, kPermilleInOne, forecast.reads),
                       .store_bytes = forecast.store_bytes,
                       .moved_bytes = forecast.moved_bytes};
 }
 
 bool IsPredictedWorse(const Forecast& update, const Forecast& current) {
   if (update.reads == 0 || current.reads == 0) return false;
-  const Wide after = static_cast<Wide>(update.store_bytes) * current.reads * kPermille;
+  const Wide after = static_cast<Wide>(update.store_bytes) * current.reads * kPermilleInOne;
   const Wide before = static_cast<Wide>(current.store_bytes) * update.reads;
   const Wide permille = static_cast<Wide>(update.read_bytes) * current.reads;
-  return after > before * kWorsePermille && after > before * kPermille + permille;
+  return after > before * kWorsePermille && after > before * kPermilleInOne + permille;
 }
 
 bool IsMoreBy(std::uint64_t now, std::uint64_t before, std::uint64_t millionths) {
@@ -217,7 +216,7 @@ bool IsMoreBy(std::uint64_t now, std::uint64_t before, std::uint64_t millionths)
 }
 
 std::uint64_t LeastWorseTenths(ByteCount mean_sample_bytes) {
-  return MulDiv(mean_sample_bytes, kNoisePermille * 10, kPermille);
+  return MulDiv(mean_sample_bytes, kNoisePermille * 10, kPermilleInOne);
 }
 
 }  // namespace optcache::coordination

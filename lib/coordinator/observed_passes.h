@@ -47,6 +47,9 @@ struct PassSums {
   friend bool operator==(const PassSums&, const PassSums&) = default;
 };
 
+// Of a ratio of 1, as hit_permille has it.
+inline constexpr std::uint64_t kPermilleInOne = 1000;
+
 // Of one pass of every stream.
 struct EpochNumbers {
   std::uint64_t hit_permille = 0;

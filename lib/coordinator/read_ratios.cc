@@ -25,9 +25,9 @@ HitRatios RatiosOfPasses(const std::vector<PassStatus>& passes, ByteCount mean_s
   const LatestPasses latest = LatestOf(passes, {}, mean_sample_bytes);
   HitRatios ratios;
   if (const auto observed = ObservedOf(latest.sums, latest.streams))
-    ratios.observed = static_cast<double>(observed->numbers.hit_permille) / 1000;
+    ratios.observed = static_cast<double>(observed->numbers.hit_permille) / kPermilleInOne;
   if (const auto planned = PlannedOf(latest.sums, latest.streams); planned && ratios.observed)
-    ratios.predicted = static_cast<double>(planned->hit_permille) / 1000;
+    ratios.predicted = static_cast<double>(planned->hit_permille) / kPermilleInOne;
   return ratios;
 }
 

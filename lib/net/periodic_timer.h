@@ -1,6 +1,6 @@
 #pragma once
 
-// A call that comes again and again.
+// Calls a function at an interval.
 //
 //   PeriodicTimer tick(loop, std::chrono::seconds(1), [this] { Tick(); });
 
@@ -12,9 +12,9 @@
 
 namespace optcache::net {
 
-// Calls `callback` after `interval`, and again each `interval` after it has returned. Destroying,
-// reassigning or cancelling it ends that, also from within the callback. A value with one owner;
-// used on the loop's thread only.
+// Calls `callback` after `interval`, and again `interval` after each time it has returned.
+// Destroying, reassigning or cancelling the timer ends that, also from within the callback. A value
+// with one owner; used on the loop's thread only.
 class PeriodicTimer {
  public:
   PeriodicTimer();  // calls nothing

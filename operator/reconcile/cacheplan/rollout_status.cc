@@ -28,7 +28,6 @@ using coordination::RolloutState;
 using kube::CountAt;
 using kube::Json;
 
-constexpr double kPermille = 1000;
 constexpr double kTenths = 10;
 // What becomes a condition's reason is one of ours, even after an edit of the status.
 constexpr const char* kUnknownFailure = "RolloutStopped";
@@ -61,7 +60,7 @@ std::uint64_t DecimalAt(const Json& json, std::string_view pointer, double parts
 std::optional<EpochNumbers> NumbersAt(const Json& json, std::string_view pointer) {
   const Json& numbers = kube::Find(json, pointer);
   if (!numbers.is_object()) return std::nullopt;
-  return EpochNumbers{.hit_permille = DecimalAt(numbers, "/hitRatio", kPermille),
+  return EpochNumbers{.hit_permille = DecimalAt(numbers, "/hitRatio", coordination::kPermilleInOne),
                       .store_bytes = CountAt(numbers, "/storeBytesPerEpoch"),
                       .moved_bytes = CountAt(numbers, "/movedBytesPerEpoch")};
 }
