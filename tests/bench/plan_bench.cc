@@ -44,6 +44,7 @@ struct Workload {
   std::uint32_t samples = 1'281'167;  // ImageNet
   PassNumber epochs = 90;             // of one stream; several share as many
   bool sizes_vary = false;            // then few requests are wanted
+  bool ranks_uneven = false;          // then the first node has two, and the others one
 };
 
 struct Cost {
@@ -107,10 +108,12 @@ Cost MeasurePlanner(const Workload& work, std::string engine, std::size_t stream
   inputs.method = method;
   std::vector<NodeIndex> node_of_rank(nodes);
   std::iota(node_of_rank.begin(), node_of_rank.end(), NodeIndex{0});
+  if (work.ranks_uneven) node_of_rank.insert(node_of_rank.begin(), NodeIndex{0});
+  const auto world = static_cast<std::uint32_t>(node_of_rank.size());
   std::vector<OrderMaker> makers;
   for (StreamId id = 0; id < streams; ++id) {
     inputs.streams.push_back({.id = id, .node_of_rank = node_of_rank});
-    makers.emplace_back(work, nodes, static_cast<std::int64_t>(id), cost);
+    makers.emplace_back(work, world, static_cast<std::int64_t>(id), cost);
   }
   std::size_t most_orders = 0;
   std::vector<std::weak_ptr<const std::vector<SampleId>>> made;
@@ -337,6 +340,13 @@ void Run(const Workload& work) {
     results.push_back(ToJson(MeasurePlanner(work, "MIN", 1, nodes, Method::kMin), work));
   }
   results.push_back(ToJson(MeasurePlanner(work, "MIN", 4, NodeIndex{4}, Method::kMin), work));
+  Workload uneven = work;
+  uneven.ranks_uneven = true;
+  for (const std::size_t streams : {1U, 4U}) {
+    results.push_back(ToJson(
+        MeasurePlanner(uneven, "MIN, two ranks on one node", streams, NodeIndex{4}, Method::kMin),
+        work));
+  }
   Workload varied = work;
   varied.sizes_vary = true;
   for (const std::size_t streams : {1U, 4U}) {
