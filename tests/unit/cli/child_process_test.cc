@@ -50,7 +50,7 @@ struct ChildEnd {
 
 // Runs a shell script until it ends.
 ChildEnd RunScript(const std::string& script,
-                const std::map<std::string, std::string>& environment = {}) {
+                   const std::map<std::string, std::string>& environment = {}) {
   Pipe output;
   Pipe error;
   const Result<pid_t> child = StartChild({.command = {"sh", "-c", script},

@@ -139,7 +139,9 @@ TEST(RatesBetween, AreOfTheTimeBetweenTwoLooks) {
                                 {"other", {Metric(kReadBytes, 0, "vision/others")}}};
   const PagesBySidecar second = {
       {"a", {Metric(kReadBytes, 3000), Metric(kStoreBandwidth, 250)}},
-      {"b", {Metric(kReadBytes, 1500), Metric(kReadBytes, 999, "vision/others"), Metric(kStoreBandwidth, 200)}},
+      {"b",
+       {Metric(kReadBytes, 1500), Metric(kReadBytes, 999, "vision/others"),
+        Metric(kStoreBandwidth, 200)}},
       {"new", {Metric(kReadBytes, 8000), Metric(kStoreBandwidth, 700)}},
       {"other", {Metric(kReadBytes, 999, "vision/others"), WorkersTime("waiting", 20)}}};
   EXPECT_EQ(RatesBetween(first, second, 10, "vision/images"),
