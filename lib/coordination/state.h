@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/enumerations.h"
+#include "api/limits.h"
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "coordination/rate_shares.h"
@@ -21,6 +22,8 @@ namespace optcache::coordination {
 using MemberId = std::uint32_t;       // of one run of one node; never given twice; 0: none
 using DatasetKey = std::uint64_t;     // dataset::KeyOf
 using RequestNumber = std::uint64_t;  // of a request for inventories; 0: none
+
+using api::kMaxJobsOfPlan;
 
 // Limits of what is parsed. What is larger is refused with kInvalidArgument.
 inline constexpr std::size_t kMaxMembers = 4096;
@@ -47,7 +50,6 @@ inline constexpr std::size_t kMaxTraceBytesInAll = 256U << 20;  // that a coordi
 inline constexpr std::size_t kMaxCauseBytes = 512;
 inline constexpr std::uint64_t kMaxSilentMs = 30ULL * 24 * 3600 * 1000;
 inline constexpr std::size_t kMaxTrials = 4;       // of one dataset at a time
-inline constexpr std::size_t kMaxJobsOfPlan = 64;  // that a CachePlan names
 inline constexpr std::size_t kPassesReported = 3;  // of one stream: the latest
 inline constexpr std::size_t kMaxPassReports = kPassesReported * kMaxStreams;
 

@@ -5,4 +5,4 @@ project_library(coordinator
           coordinator_status.cc coordinator_streams.cc coordinator_traces.cc manifest_placement.cc observed_passes.cc
           pass_sums.cc rate_book.cc read_ratios.cc rollout.cc rollout_nodes.cc rollout_observers.cc rollout_report.cc
           savings_collector.cc stream_ranks.cc trace_registry.cc tracked_stream.cc
-  DEPS base capacity coordination dataset sampler)
+  DEPS api base capacity coordination dataset sampler)

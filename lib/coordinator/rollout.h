@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/cache_plan.h"
 #include "coordination/state.h"
 #include "coordination/status.h"
 #include "coordinator/observed_passes.h"
@@ -106,28 +107,8 @@ struct RolloutState {
   friend bool operator==(const RolloutState&, const RolloutState&) = default;
 };
 
-struct MaxUnavailable {
-  std::uint64_t amount = 25;
-  bool percent = true;  // of the nodes, rounded up
-  friend bool operator==(const MaxUnavailable&, const MaxUnavailable&) = default;
-};
-
-// spec.rollout.
-struct RolloutKnobs {
-  bool all_at_once = false;
-  bool at_epoch_boundary = true;
-  bool paused = false;
-  bool acknowledge = false;
-  std::uint64_t partition = 0;
-  MaxUnavailable max_unavailable;
-  std::uint64_t below_predicted_millionths = 50'000;
-  std::uint64_t worse_than_previous_millionths = 50'000;
-  std::uint32_t after = 1;  // passes of each stream
-  std::int64_t progress_deadline_seconds = 600;
-  std::int64_t epoch_deadline_seconds = 86'400;
-  std::string restarted_at;
-  friend bool operator==(const RolloutKnobs&, const RolloutKnobs&) = default;
-};
+using api::MaxUnavailable;
+using api::RolloutKnobs;
 
 // A node on which the dataset is placed.
 struct RolloutNode {

@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
+#include "api/dataset.h"
 #include "kube/informer.h"
 #include "operator/api/dataset_status.h"
-#include "operator/api/dataset_types.h"
 #include "operator/webhook/dataset_view.h"
 
 namespace optcache::manager {

@@ -4,8 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "operator/api/cache_plan_types.h"
-#include "operator/api/warmup_types.h"
+#include "operator/api/resources.h"
 #include "operator/pki/objects.h"
 #include "operator/reconcile/bundle.h"
 #include "operator/reconcile/cacheplan/decide.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "kube/conditions.h"
-#include "operator/api/warmup_types.h"
+#include "operator/api/warmup_status.h"
 
 namespace optcache::manager {
 namespace {

@@ -16,9 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
-#include "operator/api/cache_plan_types.h"
-#include "operator/api/dataset_types.h"
-#include "operator/api/warmup_types.h"
+#include "operator/api/resources.h"
 #include "operator/manager/last_word_watch.h"
 #include "operator/pki/objects.h"
 #include "operator/reconcile/cacheplan/revisions.h"

@@ -16,9 +16,9 @@
 
 #include <fmt/format.h>
 
+#include "api/cache_plan.h"
 #include "base/some_of.h"
 #include "kube/conditions.h"
-#include "operator/api/cache_plan_types.h"
 #include "operator/reconcile/cacheplan/plan_status.h"
 #include "operator/reconcile/cacheplan/prediction.h"
 #include "operator/reconcile/cacheplan/rollout_status.h"

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "kube/conditions.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/reasons.h"
 
 namespace optcache::reconcile {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "api/cache_plan.h"
 #include "base/result.h"
 #include "coordinator/rollout.h"
-#include "operator/api/cache_plan_types.h"
 
 namespace optcache::reconcile {
 

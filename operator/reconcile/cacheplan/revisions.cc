@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "dataset/digest.h"
+#include "operator/api/resources.h"
 
 namespace optcache::reconcile {
 namespace {

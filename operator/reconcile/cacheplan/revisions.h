@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kube/object_cache.h"
-#include "operator/api/cache_plan_types.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/decision.h"
 
 namespace optcache::reconcile {

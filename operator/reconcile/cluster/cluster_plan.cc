@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "dataset/digest.h"
+#include "operator/api/job_recipes.h"
 #include "operator/reconcile/cluster/plan_jobs.h"
 #include "wire/stream_id.h"
 

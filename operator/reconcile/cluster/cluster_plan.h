@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "api/cache_plan.h"
+#include "api/dataset.h"
 #include "capacity/saved_bytes.h"
 #include "coordination/status.h"
 #include "coordinator/coordinator.h"
-#include "operator/api/cache_plan_types.h"
 #include "operator/api/dataset_status.h"
-#include "operator/api/dataset_types.h"
 #include "operator/reconcile/cacheplan/decide.h"
 #include "operator/reconcile/cacheplan/prediction.h"
 #include "operator/reconcile/dataset/observed.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "api/dataset.h"
 #include "base/clock.h"
-#include "operator/api/dataset_types.h"
 #include "operator/reconcile/cluster/cluster_plan.h"
 
 namespace optcache::reconcile {

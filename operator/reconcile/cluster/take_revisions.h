@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "api/cache_plan.h"
 #include "kube/object_cache.h"
 #include "operator/reconcile/cluster/cluster_plan.h"
 #include "operator/reconcile/dataset/plan_choice.h"

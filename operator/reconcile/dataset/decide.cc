@@ -14,10 +14,11 @@
 
 #include <fmt/format.h>
 
+#include "api/dataset.h"
 #include "base/check.h"
 #include "base/some_of.h"
 #include "kube/conditions.h"
-#include "operator/api/dataset_types.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/dataset/indexing.h"
 #include "operator/reconcile/dataset/plan_choice.h"
 #include "operator/reconcile/dataset/source_change.h"

@@ -14,6 +14,7 @@
 
 #include "base/utf8.h"
 #include "dataset/digest.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/dataset/source_pod.h"
 #include "operator/reconcile/reasons.h"
 

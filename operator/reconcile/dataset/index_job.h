@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "api/dataset.h"
 #include "base/bytes.h"
 #include "base/result.h"
 #include "dataset/manifest_changes.h"
 #include "kube/object.h"
-#include "operator/api/dataset_types.h"
 #include "operator/reconcile/dataset/index_period.h"
 #include "operator/reconcile/decision.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "operator/api/dataset_types.h"
+#include "api/dataset.h"
 #include "operator/reconcile/dataset/index_job.h"
 #include "operator/reconcile/dataset/observed.h"
 #include "operator/reconcile/decision.h"

@@ -14,7 +14,7 @@
 #include "base/time_text.h"
 #include "base/utf8.h"
 #include "kube/conditions.h"
-#include "operator/api/dataset_types.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/dataset/index_job.h"
 
 namespace optcache::reconcile {

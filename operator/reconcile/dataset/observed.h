@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "api/cache_plan.h"
 #include "base/bytes.h"
 #include "base/result.h"
 #include "coordination/status.h"
 #include "kube/object.h"
-#include "operator/api/cache_plan_types.h"
 #include "operator/api/dataset_status.h"
 #include "operator/reconcile/placement/placement.h"
 

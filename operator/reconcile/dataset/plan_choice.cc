@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "operator/api/dataset_types.h"
+#include "operator/api/resources.h"
 
 namespace optcache::reconcile {
 namespace {

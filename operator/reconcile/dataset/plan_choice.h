@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/cache_plan.h"
 #include "operator/reconcile/dataset/observed.h"
 #include "operator/reconcile/decision.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "api/dataset.h"
 #include "kube/object.h"
-#include "operator/api/dataset_types.h"
 #include "operator/reconcile/decision.h"
 
 namespace optcache::reconcile {

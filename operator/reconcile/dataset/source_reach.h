@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "api/dataset.h"
 #include "kube/conditions.h"
-#include "operator/api/dataset_types.h"
 #include "operator/reconcile/dataset/observed.h"
 
 namespace optcache::reconcile {

@@ -18,12 +18,15 @@
 
 #include <fmt/format.h>
 
+#include "api/dataset.h"
+#include "api/warmup.h"
 #include "base/check.h"
 #include "base/time_text.h"
 #include "coordination/stream_recipe.h"
 #include "kube/conditions.h"
-#include "operator/api/dataset_types.h"
-#include "operator/api/warmup_types.h"
+#include "operator/api/job_recipes.h"
+#include "operator/api/resources.h"
+#include "operator/api/warmup_status.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/dataset/plan_choice.h"
 #include "operator/reconcile/reasons.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/cache_plan.h"
 #include "base/clock.h"
 #include "kube/object.h"
 #include "kube/object_cache.h"

@@ -15,6 +15,7 @@
 
 #include "base/utf8.h"
 #include "dataset/digest.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/dataset/index_job.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/dataset/source_pod.h"

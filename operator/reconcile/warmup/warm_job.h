@@ -11,12 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "api/dataset.h"
+#include "api/warmup.h"
 #include "base/bytes.h"
 #include "kube/object.h"
 #include "kube/object_cache.h"
 #include "operator/api/dataset_status.h"
-#include "operator/api/dataset_types.h"
-#include "operator/api/warmup_types.h"
 #include "operator/reconcile/decision.h"
 
 namespace optcache::reconcile {

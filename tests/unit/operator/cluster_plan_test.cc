@@ -12,7 +12,7 @@ constexpr const char* kName = "vision/imagenet";
 
 ClusterDataset Indexed(const std::string& name) {
   ClusterDataset dataset{.ns = "vision", .name = name, .created = "2026-01-01T00:00:00Z"};
-  dataset.spec.capacity = {.share = 0.5};
+  dataset.spec.capacity = {.percent = 50};
   dataset.spec.access = {"speech", "vision"};
   dataset.status.manifest_digest = kManifestDigest;
   dataset.status.samples = 10;
@@ -98,7 +98,7 @@ TEST_F(ClusterPlanTest, DividesMemoryByTheRatesThatItIsGiven) {
   AddMember("pod-a", "a");
   datasets_ = {Indexed("fast"), Indexed("slow"), Indexed("idle")};
   for (ClusterDataset& dataset : datasets_)
-    dataset.spec.capacity = {.share = 0.8};
+    dataset.spec.capacity = {.percent = 80};
   datasets_[2].spec.min_capacity = api::Capacity{.bytes = 50};
   const coordination::ClusterReads reads = {
       {"vision/fast", {{"vision/job", {.rate = 900, .measured = true}}}},

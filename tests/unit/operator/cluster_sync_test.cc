@@ -6,7 +6,7 @@
 
 #include "coordination/codec.h"
 #include "dataset/digest.h"
-#include "operator/api/dataset_types.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/warmup/warm_job.h"
 #include "support/manual_clock.h"
 #include "unit/kube/api_fixture.h"

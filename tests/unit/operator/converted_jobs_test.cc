@@ -8,7 +8,8 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
-#include "operator/api/dataset_types.h"
+#include "api/dataset.h"
+#include "kube/object.h"
 #include "operator/webhook/request.h"
 #include "support/source_dir.h"
 

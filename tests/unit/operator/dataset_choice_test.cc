@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/api/resources.h"
 #include "operator/manager/dataset_directory.h"
 #include "operator/webhook/inject.h"
 #include "unit/kube/api_fixture.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "operator/api/cache_plan_types.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/cacheplan/revisions.h"
 #include "operator/reconcile/cacheplan/rollout_status.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/utf8.h"
+#include "operator/api/resources.h"
 #include "operator/manager/check_injection.h"
 #include "operator/manager/condition_metrics.h"
 #include "operator/manager/dataset_directory.h"

@@ -4,7 +4,7 @@
 
 #include "base/base64.h"
 #include "net/http_client.h"
-#include "operator/api/dataset_types.h"
+#include "operator/api/resources.h"
 #include "operator/manager/operator.h"
 #include "operator/pki/objects.h"
 #include "unit/kube/api_fixture.h"

@@ -15,7 +15,7 @@
 #include "coordination/codec.h"
 #include "kube/conditions.h"
 #include "net/http_client.h"
-#include "operator/api/cache_plan_types.h"
+#include "operator/api/resources.h"
 #include "operator/manager/operator.h"
 #include "pki/pki.h"
 #include "unit/kube/api_fixture.h"

@@ -4,6 +4,7 @@
 
 #include "coordination/codec.h"
 #include "dataset/digest.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/cacheplan/revisions.h"
 #include "unit/operator/operator_fixture.h"
 #include "wire/stream_id.h"

@@ -10,7 +10,7 @@
 #include "base/base64.h"
 #include "coordination/codec.h"
 #include "kube/conditions.h"
-#include "operator/api/cache_plan_types.h"
+#include "operator/api/resources.h"
 #include "operator/pki/objects.h"
 #include "support/growing_deadline.h"
 #include "support/manual_clock.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kube/conditions.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/cacheplan/decide.h"
 #include "operator/reconcile/cacheplan/prediction.h"
 #include "operator/reconcile/cacheplan/rollout_status.h"

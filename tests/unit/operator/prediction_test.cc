@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/api/resources.h"
+
 namespace optcache::reconcile {
 namespace {
 

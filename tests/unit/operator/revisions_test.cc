@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "dataset/digest.h"
+#include "operator/api/job_recipes.h"
+#include "operator/api/resources.h"
 
 namespace optcache::reconcile {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operator/api/cache_plan_types.h"
+#include "operator/api/resources.h"
 
 namespace optcache::reconcile {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/api/resources.h"
 #include "operator/reconcile/cacheplan/revisions.h"
 #include "operator/reconcile/cacheplan/rollout_status.h"
 
@@ -86,7 +87,7 @@ TEST_F(TakeRevisionsTest, TheCoordinatorIsToldWhoFollowsWhat) {
   const std::string trial = coordination::UpdateTrial(state);
   Write(state);
   ClusterDataset dataset = Take();
-  dataset.spec.capacity = {.share = 0.5};
+  dataset.spec.capacity = {.percent = 50};
   dataset.status.manifest_digest = "0100000000000080ff";
   dataset.status.samples = 10;
   dataset.status.bytes = 1000;

@@ -4,7 +4,7 @@
 
 #include "base/time_text.h"
 #include "kube/conditions.h"
-#include "operator/api/warmup_types.h"
+#include "operator/api/resources.h"
 #include "operator/reconcile/dataset/observe.h"
 #include "operator/reconcile/warmup/decide.h"
 #include "operator/reconcile/warmup/warm_job.h"

@@ -1,14 +1,12 @@
-#include "operator/api/dataset_types.h"
+#include "api/dataset.h"
 
 #include <gtest/gtest.h>
-
-#include "operator/api/cache_plan_types.h"
-#include "operator/api/dataset_status.h"
+#include <nlohmann/json.hpp>
 
 namespace optcache::api {
 namespace {
 
-using kube::Json;
+using Json = nlohmann::json;
 
 Json Dataset(const std::string& spec) {
   return {{"spec", Json::parse(spec)}};
@@ -134,10 +132,11 @@ TEST(ParseDatasetSpec, SaysWhatIsWrongWithABucket) {
                    R"(}}, "cache": {"capacity": 1}})");
   };
   EXPECT_EQ(fault(R"("style": "path")"),
-            "spec.source.s3.style: \"path\" is not known, allowed: Path, VirtualHost");
-  EXPECT_EQ(fault(R"("endpoint": "h")"), "spec.source.s3.endpoint: allowed: https://… or http://…");
+            "spec.source.s3.style: 'path' is not known, allowed: Path, VirtualHost");
+  EXPECT_EQ(fault(R"("endpoint": "h")"),
+            "spec.source.s3.endpoint: 'h', allowed: http://… or https://…");
   EXPECT_EQ(fault(R"("roleARN": "r", "stsEndpoint": "h")"),
-            "spec.source.s3.stsEndpoint: allowed: https://… or http://…");
+            "spec.source.s3.stsEndpoint: 'h', allowed: http://… or https://…");
   EXPECT_EQ(fault(R"("stsEndpoint": "https://h")"),
             "spec.source.s3.stsEndpoint: for roleARN alone, which is missing");
 }
@@ -156,7 +155,9 @@ TEST(ParseDatasetSpec, AGuaranteeIsAtMostTheCapacity) {
 
 TEST(ParseDatasetSpec, NeedsExactlyOneSource) {
   const std::string fault = "spec.source: needs exactly one of s3, http and pvc";
-  EXPECT_EQ(FaultOf(R"({"cache": {"capacity": 1}})"), fault);
+  EXPECT_EQ(FaultOf(R"({"cache": {"capacity": 1}})"),
+            "spec.source: missing, allowed: s3, http or pvc");
+  EXPECT_EQ(FaultOf(R"({"source": {}, "cache": {"capacity": 1}})"), fault);
   EXPECT_EQ(FaultOf(R"({"source": {"http": {}, "pvc": {}}, "cache": {"capacity": 1}})"), fault);
   EXPECT_NE(FaultOf(R"({"source": {"file": {"path": "/x"}}, "cache": {"capacity": 1}})")
                 .find("for `optcache up` alone"),
@@ -165,12 +166,12 @@ TEST(ParseDatasetSpec, NeedsExactlyOneSource) {
 
 TEST(ParseDatasetSpec, NamesTheFieldOfEachFault) {
   EXPECT_EQ(FaultOf(R"({"source": {"http": {"baseURL": "ftp://s"}}})"),
-            "spec.source.http.baseURL: allowed: https://… or http://…; "
-            "spec.cache.capacity: missing");
+            "spec.source.http.baseURL: 'ftp://s', allowed: http://… or https://…; "
+            "spec.cache: missing, write cache: {capacity: 30%}");
   EXPECT_EQ(FaultOf(WithHttp(R"("order": "Random")")),
-            "spec.order: \"Random\" is not known, allowed: ImageFolder, Path, List");
+            "spec.order: 'Random' is not known, allowed: ImageFolder, Path, List");
   EXPECT_EQ(FaultOf(WithHttp(R"("placement": {"maxNodes": 0})")),
-            "spec.placement.maxNodes: not a whole number from 1 to 100000");
+            "spec.placement.maxNodes: '0', allowed: a whole number from 1 to 100000");
   EXPECT_EQ(FaultOf(WithHttp(R"("include": ["a", 5])")), "spec.include[1]: not a string");
   for (const std::string format : {"Tar", "Ranges", "Npy", "Megatron"}) {
     EXPECT_EQ(FaultOf(WithHttp(R"("order": "ImageFolder", "format": ")" + format + '"')),
@@ -219,54 +220,6 @@ TEST(ParseCapacity, ReadsSharesAndQuantities) {
   EXPECT_EQ(ParseCapacity("500Gi")->bytes, 500_GiB);
   for (const char* text : {"", "%", "0%", "-1%", "1001%", "1e2%", "nan%", "0", "5x", "1 %"})
     EXPECT_FALSE(ParseCapacity(text)) << text;
-}
-
-TEST(DatasetStatus, ReadsWhatItWrites) {
-  const DatasetStatus status{.observed_generation = 3,
-                             .index_hash = "h",
-                             .manifest_digest = "d",
-                             .samples = 5,
-                             .bytes = 2048,
-                             .largest_sample = 7,
-                             .manifest_holders = 2,
-                             .cached_bytes = 1024,
-                             .hit_ratio = 0.25,
-                             .predicted_hit_ratio = 0.5,
-                             .nodes = {{"a", 1}, {"b", 2}},
-                             .capacity = CapacityStatus{.granted = 8,
-                                                        .on_disk = 3,
-                                                        .guaranteed = 2,
-                                                        .maximum = 9,
-                                                        .read_rate = 7,
-                                                        .saved_rate = 5},
-                             .last_change = SourceChange{.added = 1,
-                                                         .changed = 2,
-                                                         .removed = 3,
-                                                         .message = "1 object added (first a)",
-                                                         .at = "2026-11-27T15:00:00Z"}};
-  const Json json = ToJson(status);
-  EXPECT_EQ(json["size"], "2.00 KiB");
-  EXPECT_EQ(json["hitRatio"], "0.250");
-  EXPECT_EQ(json["lastChange"]["removed"], 3);
-  EXPECT_EQ(ToJson(ParseDatasetStatus({{"status", json}})), json);
-}
-
-TEST(DatasetStatus, WhatCannotBeReadIsMadeAnew) {
-  const DatasetStatus status = ParseDatasetStatus(Json::parse(
-      R"({"status": {"samples": -5, "hitRatio": "high", "nodes": [{}], "bytes": "x"}})"));
-  EXPECT_EQ(status.samples, 0U);
-  EXPECT_EQ(status.bytes, 0U);
-  EXPECT_FALSE(status.hit_ratio);
-}
-
-TEST(ParseCachePlanSpec, ReadsWhatIsActedOn) {
-  const auto plan = ParseCachePlanSpec(
-      Json::parse(R"({"spec": {"dataset": "d", "retention": "LRU", "objective": "Requests"}})"));
-  ASSERT_TRUE(plan) << plan.error().message();
-  EXPECT_EQ(*plan, (CachePlanSpec{.dataset = "d",
-                                  .retention = coordination::Retention::kLru,
-                                  .objective = coordination::Objective::kRequests}));
-  EXPECT_EQ(ParseCachePlanSpec(Json::object()).error().message(), "spec.dataset: missing");
 }
 
 }  // namespace
