@@ -28,10 +28,17 @@ namespace {
 
 constexpr Duration kIndexLimit = std::chrono::hours(6);
 
+// The file of an HTTP source that lists it; empty: it has none.
+std::string ListingOf(const api::DatasetSpec& dataset) {
+  const auto* const http = std::get_if<api::HttpSource>(&dataset.source);
+  return http == nullptr ? "" : http->listing;
+}
+
 // What a manifest depends on besides the source's content; kept beside it.
-std::string SourceText(const config::Dataset& dataset, const std::string& store) {
+std::string SourceText(const api::DatasetSpec& dataset, const std::string& store) {
   std::string text = "source: " + store + "\n";
-  if (dataset.http) text += "listing: " + dataset.http->listing + "\n";
+  if (const std::string listing = ListingOf(dataset); !listing.empty())
+    text += "listing: " + listing + "\n";
   if (dataset.format != dataset::Format::kFiles)
     text += fmt::format("format: {}\n", api::NameIn(api::kFormats, dataset.format));
   if (dataset.order) text += fmt::format("order: {}\n", api::NameIn(api::kOrders, *dataset.order));
@@ -43,9 +50,16 @@ std::string SourceText(const config::Dataset& dataset, const std::string& store)
 
 // `/data` stays; a folder given relative to here becomes absolute, since sidecars may run
 // elsewhere.
-std::string StoreAddress(const config::Dataset& dataset) {
-  return dataset.file ? std::filesystem::absolute(dataset.Address()).lexically_normal().string()
-                      : dataset.Address();
+std::string StoreAddress(const api::DatasetSpec& dataset) {
+  const std::string address = api::AddressOf(dataset.source);
+  return std::holds_alternative<api::FileSource>(dataset.source)
+             ? std::filesystem::absolute(address).lexically_normal().string()
+             : address;
+}
+
+Duration PatienceOf(const api::DatasetSpec& dataset) {
+  return dataset.patience_seconds > 0 ? std::chrono::seconds(dataset.patience_seconds)
+                                      : dataset::kPatience;
 }
 
 std::string KeysFolderOf(const config::Dataset& dataset, const SetupOptions& options) {
@@ -55,14 +69,15 @@ std::string KeysFolderOf(const config::Dataset& dataset, const SetupOptions& opt
 
 Result<std::string> Index(const config::Dataset& dataset, const std::string& address,
                           const SetupOptions& options) {
-  const auto& [requests, bytes] = dataset.limits;
+  const api::DatasetSpec& spec = dataset.spec;
+  const auto& [requests, bytes] = spec.limits;
   storage::OpenOptions open{
       .ca_file = options.ca_file,
       .keys_folder = KeysFolderOf(dataset, options),
-      .retry = {.patience = dataset.patience, .seed = static_cast<std::uint64_t>(::getpid())},
+      .retry = {.patience = PatienceOf(spec), .seed = static_cast<std::uint64_t>(::getpid())},
       .rates = {.requests_per_second = static_cast<double>(requests),
                 .bytes_per_second = static_cast<double>(bytes)}};
-  if (dataset.http) open.listing = dataset.http->listing;
+  if (const std::string listing = ListingOf(spec); !listing.empty()) open.listing = listing;
   ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectStore> store,
                    storage::OpenStore(address, open));
   options.say(fmt::format("{}: indexing {}", dataset.QualifiedName(), address));
@@ -70,10 +85,10 @@ Result<std::string> Index(const config::Dataset& dataset, const std::string& add
   const auto progress = [&](storage::IndexProgress p) {
     line.Show(storage::StepName(p.step), p.done, p.all);
   };
-  const storage::IndexOptions index{.format = dataset.format,
-                                    .order = dataset.order,
-                                    .include = dataset.include,
-                                    .digests = dataset.verify == api::Verify::kDigest,
+  const storage::IndexOptions index{.format = spec.format,
+                                    .order = spec.order,
+                                    .include = spec.include,
+                                    .digests = spec.verify == api::Verify::kDigest,
                                     .deadline = Deadline::After(SystemClock(), kIndexLimit),
                                     .progress = progress};
   ASSIGN_OR_RETURN(const storage::IndexReport report, storage::BuildManifest(*store, index));
@@ -86,7 +101,7 @@ Result<std::string> Index(const config::Dataset& dataset, const std::string& add
 Result<std::string> FindOrIndex(const config::Dataset& dataset, const std::string& address,
                                 const std::string& file, const SetupOptions& options) {
   const std::string source_file = file + ".source";
-  const std::string source = SourceText(dataset, address);
+  const std::string source = SourceText(dataset.spec, address);
   const Result<std::string> known = ReadFile(source_file, 1_MiB);
   if (!options.reindex && known && *known == source) {
     Result<std::string> bytes = ReadFile(file, dataset::kManifestBytesMax);
@@ -103,35 +118,31 @@ Result<std::string> FindOrIndex(const config::Dataset& dataset, const std::strin
 }
 
 // The order of the plan's first job over this many samples; empty: it names none.
-std::string OrderOf(const config::CachePlan& plan, std::uint64_t samples) {
+std::string OrderOf(const api::CachePlanSpec& plan, std::uint64_t samples) {
   if (plan.jobs.empty()) return "";
-  const config::Sampler& job = plan.jobs.front().sampler;
-  const bool distributed = job.kind == "TorchDistributed";
+  const api::PlanJobSpec& job = plan.jobs.front();
+  const bool distributed = job.sampler == api::JobSampler::kTorchDistributed;
   // What does not concern the kind keeps its default.
   return sampler::FormatRecipe({.kind = distributed   ? sampler::Kind::kTorchDistributed
                                         : job.shuffle ? sampler::Kind::kTorchRandom
                                                       : sampler::Kind::kSequential,
                                 .size = samples,
                                 .seed = distributed || job.shuffle ? job.seed : 0,
-                                .world = distributed ? job.world_size : 1,
+                                .world = distributed ? static_cast<std::uint32_t>(job.world) : 1,
                                 .shuffle = !distributed || job.shuffle,
                                 .drop_last = distributed && job.drop_last});
 }
 
-bool WantsDisk(const config::Dataset& dataset) {
-  return std::ranges::find(dataset.tiers, config::Tier::kDisk) != dataset.tiers.end();
-}
-
-std::vector<std::string> NotesOn(const config::Dataset& dataset, bool has_disk) {
+std::vector<std::string> NotesOn(const api::DatasetSpec& dataset, bool has_disk) {
   std::vector<std::string> notes;
-  if (WantsDisk(dataset) && !has_disk) {
+  if (dataset.on_disk && !has_disk) {
     notes.emplace_back(
         "tier Disk: no disk is given (--disk, --disk-capacity); memory alone is used");
   }
-  if (dataset.placement != config::Placement{}) {
+  if (dataset.placement != api::Placement{}) {
     notes.emplace_back("placement has no meaning on one machine");
   }
-  if (dataset.index_interval) {
+  if (dataset.index_interval_seconds > 0) {
     notes.emplace_back(
         "index.interval has no meaning on one machine: --reindex looks for what has changed");
   }
@@ -139,7 +150,7 @@ std::vector<std::string> NotesOn(const config::Dataset& dataset, bool has_disk) 
 }
 
 // Bytes where a share was meant, as in `capacity: 30`, keep nothing: refused.
-Status CheckCapacity(const config::Capacity& capacity, const coordination::DatasetSpec& spec) {
+Status CheckCapacity(const api::Capacity& capacity, const coordination::DatasetSpec& spec) {
   if (capacity.percent > 0 || spec.samples == 0) return OkStatus();
   const ByteCount mean = spec.bytes / spec.samples;
   if (capacity.bytes >= mean) return OkStatus();
@@ -172,14 +183,15 @@ Result<config::Configuration> ReadConfiguration(const std::vector<std::string>& 
 Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::CachePlan& plan,
                                   const SetupOptions& options) {
   const std::string name = dataset.QualifiedName();
+  const api::DatasetSpec& spec = dataset.spec;
   ReadyDataset ready{.manifest_file = fmt::format("{}/manifests/{}.{}.manifest", options.state_dir,
                                                   dataset.name_space, dataset.name),
-                     .store = StoreAddress(dataset),
+                     .store = StoreAddress(spec),
                      .keys_folder = KeysFolderOf(dataset, options),
-                     .limits = dataset.limits,
-                     .patience = dataset.patience,
-                     .price = dataset.price,
-                     .notes = NotesOn(dataset, options.has_disk)};
+                     .limits = spec.limits,
+                     .patience = PatienceOf(spec),
+                     .price = spec.price,
+                     .notes = NotesOn(spec, options.has_disk)};
   Result<std::string> bytes = FindOrIndex(dataset, ready.store, ready.manifest_file, options);
   if (!bytes) return Error(std::move(bytes).error().WithContext("dataset " + name));
   ready.manifest = std::make_shared<const std::string>(*bytes);
@@ -190,20 +202,17 @@ Result<ReadyDataset> SetUpDataset(const config::Dataset& dataset, const config::
                 .key = dataset::KeyOf(name, dataset::ToHex(manifest->digest())),
                 .samples = manifest->samples(),
                 .bytes = manifest->total_bytes(),
-                .capacity = dataset.capacity.Of(manifest->total_bytes()),
-                .retention = plan.retention,
-                .objective = plan.objective,
-                .limits = {.requests = static_cast<double>(dataset.limits.requests_per_second),
-                           .bytes = static_cast<double>(dataset.limits.bytes_per_second)}};
+                .capacity = spec.capacity.Asked(manifest->total_bytes()),
+                .retention = plan.spec.retention,
+                .objective = plan.spec.objective,
+                .limits = {.requests = static_cast<double>(spec.limits.requests_per_second),
+                           .bytes = static_cast<double>(spec.limits.bytes_per_second)}};
   for (SampleId id = 0; id < manifest->samples(); ++id)
     ready.largest = std::max(ready.largest, manifest->Size(id));
-  ready.order = OrderOf(plan, ready.spec.samples);
-  RETURN_IF_ERROR(CheckCapacity(dataset.capacity, ready.spec));
-  if (WantsDisk(dataset)) ready.spec.with_disk = std::min(ready.spec.capacity, ready.spec.bytes);
-  if (dataset.min_capacity) {
-    const ByteCount guaranteed = dataset.min_capacity->Of(manifest->total_bytes());
-    ready.guaranteed = std::min({guaranteed, ready.spec.capacity, ready.spec.bytes});
-  }
+  ready.order = OrderOf(plan.spec, ready.spec.samples);
+  RETURN_IF_ERROR(CheckCapacity(spec.capacity, ready.spec));
+  if (spec.on_disk) ready.spec.with_disk = std::min(ready.spec.capacity, ready.spec.bytes);
+  ready.guaranteed = spec.GuaranteedOf(manifest->total_bytes());
   if (auto note = coordination::OversizeNote(ready.spec.capacity, ready.spec.bytes)) {
     ready.notes.push_back(*std::move(note));
   }

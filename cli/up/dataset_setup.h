@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "api/dataset.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "config/configuration.h"
 #include "coordinator/coordinator.h"
+#include "dataset/patience.h"
 
 namespace optcache::cli {
 
@@ -23,7 +26,7 @@ struct ReadyDataset {
   std::shared_ptr<const std::string> manifest;  // the file's bytes
   std::string store;                            // address: an absolute path or a URL
   std::string keys_folder;                      // absolute; empty: none
-  config::Limits limits;                        // of all sidecars together, of others each
+  api::Limits limits;                           // of all sidecars together, of others each
   Duration patience = dataset::kPatience;       // of each process
   dataset::StorePrice price;                    // of the store
   ByteCount largest = 0;                        // bytes of its largest sample

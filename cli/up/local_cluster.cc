@@ -123,7 +123,8 @@ Result<std::map<std::string, std::string>> KeysFolders(
       return Error(Code::kInvalidArgument, fmt::format("--keys '{}': {}", text, why));
     };
     const auto dataset = std::ranges::find(datasets, keys.dataset, &config::Dataset::QualifiedName);
-    if (dataset->file) return refuse(keys.dataset + " lies in a folder, which is read without");
+    if (std::holds_alternative<api::FileSource>(dataset->spec.source))
+      return refuse(keys.dataset + " lies in a folder, which is read without");
     std::error_code unreadable;
     if (!std::filesystem::is_directory(keys.value, unreadable))
       return refuse("there is no folder " + keys.value);

@@ -6,8 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "api/dataset.h"
+#include "base/clock.h"
 #include "base/result.h"
-#include "config/configuration.h"
+#include "dataset/patience.h"
 
 namespace optcache::cli {
 
@@ -17,7 +19,7 @@ struct LocalSource {
   std::string store;          // address; keys are not in it
   std::string order;          // recipe of the first job that its CachePlan names; empty: none
   std::string keys_folder;    // absolute; empty: none
-  config::Limits limits;      // of each process that reads it
+  api::Limits limits;         // of each process that reads it
   Duration patience = dataset::kPatience;  // likewise
   friend bool operator==(const LocalSource&, const LocalSource&) = default;
 };

@@ -46,7 +46,7 @@ void AddFlagsOf(const ReadyDataset& dataset, std::vector<std::string>& command) 
   };
   add("--dataset", dataset.manifest_file + "=" + dataset.store);
   if (!dataset.keys_folder.empty()) add("--keys", dataset.keys_folder);
-  const config::Limits& limits = dataset.limits;
+  const api::Limits& limits = dataset.limits;
   if (limits.requests_per_second > 0)
     add("--requests-per-second", std::to_string(limits.requests_per_second));
   if (limits.bytes_per_second > 0)

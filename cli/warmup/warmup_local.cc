@@ -115,7 +115,7 @@ std::vector<std::string> PartsOf(const std::vector<coordination::MemberStatus>& 
 }
 
 // Of each process: its part of the bandwidth, and no more than the dataset allows. 0: no limit.
-ByteCount BytesPerSecond(ByteCount bandwidth, std::size_t processes, const config::Limits& limits) {
+ByteCount BytesPerSecond(ByteCount bandwidth, std::size_t processes, const api::Limits& limits) {
   const ByteCount each = bandwidth > 0 ? std::max<ByteCount>(1, bandwidth / processes) : 0;
   const ByteCount allowed = limits.bytes_per_second;
   return each > 0 && allowed > 0 ? std::min(each, allowed) : std::max(each, allowed);

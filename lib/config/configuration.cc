@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/internal/resources.h"
+#include "api/fields.h"
 #include "config/internal/yaml_document.h"
-#include "config/internal/yaml_fields.h"
 
 namespace optcache::config {
-namespace internal {
+namespace {
 
-void ReadMetadata(YamlMap& document, std::string& name, std::string& name_space) {
-  if (!document.Has("metadata")) document.Fail("metadata", "missing, write metadata: {name: …}");
-  document.In("metadata", [&](YamlMap& metadata) {
+using api::Fields;
+using internal::YamlDocument;
+
+constexpr std::string_view kApiVersion = "optcache.io/v1alpha1";
+constexpr std::string_view kKinds = "Dataset, CachePlan";
+
+void ReadMetadata(Fields& document, std::string& name, std::string& name_space) {
+  document.NeedIn("metadata", "write metadata: {name: …}", [&](Fields& metadata) {
     metadata.NeedSubdomain("name", name);
     metadata.ReadLabel("namespace", name_space);
     metadata.Ignore("labels");
@@ -20,57 +24,50 @@ void ReadMetadata(YamlMap& document, std::string& name, std::string& name_space)
   });
 }
 
-}  // namespace internal
+void ReadDataset(Fields& document, Dataset& dataset) {
+  ReadMetadata(document, dataset.name, dataset.name_space);
+  dataset.spec = api::ReadDatasetSpec(document, api::Place::kMachine);
+}
 
-namespace {
+void ReadCachePlan(Fields& document, CachePlan& plan) {
+  ReadMetadata(document, plan.name, plan.name_space);
+  plan.spec = api::ReadCachePlanSpec(document);
+  if (const nlohmann::json* const spec = document.Find("spec"))
+    plan.where = Fields(*spec, "spec", document.errors()).Where("dataset");
+}
 
-using internal::YamlErrors;
-using internal::YamlMap;
-
-constexpr std::string_view kApiVersion = "optcache.io/v1alpha1";
-constexpr std::string_view kKinds = "Dataset, CachePlan";
-
-void ReadResource(YamlMap& document, Configuration& out) {
+void ReadResource(Fields& document, Configuration& out) {
   std::string version;
-  document.Need("apiVersion", version, kApiVersion);
+  document.Need("apiVersion", version, kMaxTextBytes, kApiVersion);
   if (version != kApiVersion) {
-    document.Fail("apiVersion",
-                  "'" + version + "' is not known, allowed: " + std::string(kApiVersion));
+    document.Fault("apiVersion",
+                   "'" + version + "' is not known, allowed: " + std::string(kApiVersion));
   }
   std::string kind;
-  document.Need("kind", kind, kKinds);
+  document.Need("kind", kind, kMaxTextBytes, kKinds);
   document.Ignore("status");
   if (kind == "Dataset") {
-    out.datasets.push_back(internal::ReadDataset(document));
+    ReadDataset(document, out.datasets.emplace_back());
   } else if (kind == "CachePlan") {
-    out.plans.push_back(internal::ReadCachePlan(document));
+    ReadCachePlan(document, out.plans.emplace_back());
   } else {
-    document.Fail("kind", "'" + kind + "' is not known, allowed: " + std::string(kKinds));
+    document.Fault("kind", "'" + kind + "' is not known, allowed: " + std::string(kKinds));
   }
   document.Finish();
 }
 
 std::string Qualified(const CachePlan& plan) {
-  return plan.name_space + "/" + plan.dataset;
+  return plan.name_space + "/" + plan.spec.dataset;
 }
 
 }  // namespace
-
-std::string Dataset::Address() const {
-  if (s3) return dataset::AddressOf(*s3);
-  return file ? file->path : http->base_url;
-}
-
-ByteCount Capacity::Of(ByteCount dataset_bytes) const {
-  if (percent <= 0) return bytes;
-  return static_cast<ByteCount>(static_cast<double>(dataset_bytes) * percent / 100);
-}
 
 CachePlan Configuration::PlanOf(const Dataset& dataset) const {
   for (const CachePlan& plan : plans) {
     if (Qualified(plan) == dataset.QualifiedName()) return plan;
   }
-  return {.name = dataset.name, .name_space = dataset.name_space, .dataset = dataset.name};
+  return {
+      .name = dataset.name, .name_space = dataset.name_space, .spec = {.dataset = dataset.name}};
 }
 
 Result<Configuration> ParseConfiguration(std::string_view text, std::string_view file) {
@@ -81,13 +78,14 @@ Result<Configuration> ParseConfiguration(std::string_view text, std::string_view
   }
   Configuration whole;
   for (const YAML::Node& node : documents) {
-    YamlErrors errors(file);
+    ASSIGN_OR_RETURN(const YamlDocument yaml, YamlDocument::Read(node, file));
+    api::Errors errors(yaml);
     Configuration part;
-    YamlMap document(node, "", errors);
+    Fields document(yaml.root(), "", errors);
     ReadResource(document, part);
     RETURN_IF_ERROR(errors.status());
     if (Status status = Merge(std::move(part), whole); !status.ok()) {
-      return Error(internal::ErrorAt(file, node.Mark(), status.message()));
+      return Error(Code::kInvalidArgument, yaml.At(yaml.root()) + ": " + status.message());
     }
   }
   return whole;

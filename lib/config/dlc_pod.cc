@@ -12,15 +12,17 @@
 #include <limits>
 #include <utility>
 
+#include "api/fields.h"
 #include "base/utf8.h"
+#include "config/configuration.h"
 #include "config/internal/yaml_document.h"
-#include "config/internal/yaml_fields.h"
 
 namespace optcache::config {
 namespace {
 
-using internal::YamlErrors;
-using internal::YamlMap;
+using api::Fields;
+using internal::YamlDocument;
+using Shape = YamlDocument::Shape;
 
 constexpr std::string_view kDlcVersion = "docgroup.com/v1alpha1";
 constexpr std::string_view kDlcKind = "DLCPod";
@@ -36,71 +38,69 @@ constexpr auto kServersFields =
     std::to_array<const char*>({"creationTimestamp", "generation", "resourceVersion", "uid",
                                 "selfLink", "managedFields", "ownerReferences", "finalizers"});
 
-void NeedWord(YamlMap& document, std::string_view name, std::string_view allowed) {
+void NeedWord(Fields& document, std::string_view name, std::string_view allowed) {
   std::string word;
-  document.Need(name, word, allowed);
+  document.Need(name, word, kMaxTextBytes, allowed);
   if (word != allowed)
-    document.Fail(name, "'" + word + "' is not known, allowed: " + std::string(allowed));
+    document.Fault(name, "'" + word + "' is not known, allowed: " + std::string(allowed));
 }
 
-void ReadDlcMetadata(YamlMap& document, DlcPod& pod) {
-  if (!document.Has("metadata")) document.Fail("metadata", "missing, write metadata: {name: …}");
-  document.In("metadata", [&](YamlMap& metadata) {
+void ReadDlcMetadata(Fields& document, DlcPod& pod) {
+  document.NeedIn("metadata", "write metadata: {name: …}", [&](Fields& metadata) {
     metadata.NeedSubdomain("name", pod.name);
     if (metadata.Has("namespace")) metadata.ReadLabel("namespace", pod.name_space);
-    metadata.Read("labels", pod.labels);
-    metadata.Read("annotations", pod.annotations);
+    metadata.Read("labels", pod.labels, kMaxListItems, kMaxTextBytes);
+    metadata.Read("annotations", pod.annotations, kMaxListItems, kMaxTextBytes);
     for (const char* const name : kServersFields)
       metadata.Ignore(name);
   });
 }
 
-void ReadDlcSource(YamlMap& job, DlcJob& out) {
-  if (!job.Has("datasource")) job.Fail("datasource", "missing, write datasource: {bucket: …}");
-  job.In("datasource", [&](YamlMap& source) {
-    source.Read("name", out.source_name);
-    source.Need("bucket", out.bucket, "the name of a bucket");
-    source.Read("etag", out.etag);
-    source.In("keys", [&](YamlMap& keys) {
+void ReadDlcSource(Fields& job, DlcJob& out) {
+  job.NeedIn("datasource", "write datasource: {bucket: …}", [&](Fields& source) {
+    source.Read("name", out.source_name, kMaxTextBytes);
+    source.Need("bucket", out.bucket, kMaxTextBytes, "the name of a bucket");
+    source.Read("etag", out.etag, kMaxTextBytes);
+    source.In("keys", [&](Fields& keys) {
       for (std::size_t i = 0; i < kDlcSets.size(); ++i) {
-        keys.In(kDlcSets[i], [&](YamlMap& set) {
-          set.Read("samples", out.keys[i].samples);
-          set.Read("targets", out.keys[i].targets);
-          set.Read("manifests", out.keys[i].manifests);
+        keys.In(kDlcSets[i], [&](Fields& set) {
+          set.Read("samples", out.keys[i].samples, kMaxListItems, kMaxTextBytes);
+          set.Read("targets", out.keys[i].targets, kMaxListItems, kMaxTextBytes);
+          set.Read("manifests", out.keys[i].manifests, kMaxListItems, kMaxTextBytes);
         });
       }
     });
   });
 }
 
-void ReadDlcQos(YamlMap& job, DlcJob& out) {
-  job.In("qos", [&](YamlMap& qos) {
+void ReadDlcQos(Fields& job, DlcJob& out) {
+  job.In("qos", [&](Fields& qos) {
     if (qos.Has("usecache")) qos.Read("usecache", out.use_cache.emplace());
     qos.Read("lazyloading", out.lazy_loading);
     qos.Read("MaxPartMill", out.max_part_mill, std::numeric_limits<std::int64_t>::min(),
              std::numeric_limits<std::int64_t>::max());
   });
   job.In("configurationsfromconfigmap",
-         [&](YamlMap& map) { map.Read("name", out.qos_config_map); });
+         [&](Fields& map) { map.Read("name", out.qos_config_map, kMaxTextBytes); });
 }
 
 // In the order in which Kubernetes documents them.
-void ReadDlcContainer(YamlMap& job, DlcJob& out) {
+void ReadDlcContainer(const YamlDocument& yaml, Fields& job, DlcJob& out) {
   const auto keep = [&](const char* name, YamlValue value) {
     out.container.emplace_back(name, std::move(value));
   };
   std::string image;
-  job.Need("image", image, "the name of an image");
+  job.Need("image", image, kMaxTextBytes, "the name of an image");
   keep("image", {.value = image});
   for (const char* const name : kListFields) {
-    if (job.Has(name)) keep(name, job.ReadValue(name, YamlMap::Shape::kList));
+    if (job.Has(name)) keep(name, yaml.ReadValue(job, name, Shape::kList));
   }
   for (const char* const name : kMapFields) {
-    if (job.Has(name)) keep(name, job.ReadValue(name, YamlMap::Shape::kMap));
+    if (job.Has(name)) keep(name, yaml.ReadValue(job, name, Shape::kMap));
   }
   for (const char* const name : kTextFields) {
     std::string text;
-    job.Read(name, text);
+    job.Read(name, text, kMaxTextBytes);
     if (!text.empty()) keep(name, {.value = text});
   }
   for (const char* const name : kFlagFields) {
@@ -110,24 +110,24 @@ void ReadDlcContainer(YamlMap& job, DlcJob& out) {
   }
 }
 
-void ReadDlcJob(YamlMap& job, DlcJob& out) {
-  if (!job.Has("name")) job.Fail("name", "missing, write name: …");
+void ReadDlcJob(const YamlDocument& yaml, Fields& job, DlcJob& out) {
+  if (!job.Has("name")) job.Fault("name", "missing, write name: …");
   job.ReadLabel("name", out.name);
-  ReadDlcContainer(job, out);
+  ReadDlcContainer(yaml, job, out);
   ReadDlcSource(job, out);
   ReadDlcQos(job, out);
 }
 
-void ReadDlcSpec(YamlMap& document, DlcPod& pod) {
-  if (!document.Has("spec")) document.Fail("spec", "missing, write spec: {jobs: …}");
-  document.In("spec", [&](YamlMap& spec) {
-    spec.In("secret", [&](YamlMap& secret) { secret.NeedSubdomain("name", pod.secret); });
-    spec.ForEach("jobs", [&](YamlMap& job) { ReadDlcJob(job, pod.jobs.emplace_back()); });
-    if (pod.jobs.empty()) spec.Fail("jobs", "missing or empty, write a job at least");
-    if (spec.Has("volumes")) pod.volumes = spec.ReadValue("volumes", YamlMap::Shape::kList);
-    spec.Read("labels", pod.pod_labels);
-    spec.Read("nodeSelector", pod.node_selector);
-    spec.Read("nodeName", pod.node_name);
+void ReadDlcSpec(const YamlDocument& yaml, Fields& document, DlcPod& pod) {
+  document.NeedIn("spec", "write spec: {jobs: …}", [&](Fields& spec) {
+    spec.In("secret", [&](Fields& secret) { secret.NeedSubdomain("name", pod.secret); });
+    spec.ForEach("jobs", kMaxListItems,
+                 [&](Fields& job) { ReadDlcJob(yaml, job, pod.jobs.emplace_back()); });
+    if (pod.jobs.empty()) spec.Fault("jobs", "missing or empty, write a job at least");
+    if (spec.Has("volumes")) pod.volumes = yaml.ReadValue(spec, "volumes", Shape::kList);
+    spec.Read("labels", pod.pod_labels, kMaxListItems, kMaxTextBytes);
+    spec.Read("nodeSelector", pod.node_selector, kMaxListItems, kMaxTextBytes);
+    spec.Read("nodeName", pod.node_name, kMaxTextBytes);
     spec.Read("hostnetwork", pod.host_network);
     pod.has_node_sequence = spec.Has("nodesequence");
   });
@@ -144,13 +144,14 @@ Result<std::vector<DlcPod>> ParseDlcPods(std::string_view text, std::string_view
   }
   std::vector<DlcPod> pods;
   for (const YAML::Node& node : documents) {
-    YamlErrors errors(file);
-    YamlMap document(node, "", errors);
+    ASSIGN_OR_RETURN(const YamlDocument yaml, YamlDocument::Read(node, file));
+    api::Errors errors(yaml);
+    Fields document(yaml.root(), "", errors);
     NeedWord(document, "apiVersion", kDlcVersion);
     NeedWord(document, "kind", kDlcKind);
     document.Ignore("status");
     ReadDlcMetadata(document, pods.emplace_back());
-    ReadDlcSpec(document, pods.back());
+    ReadDlcSpec(yaml, document, pods.back());
     document.Finish();
     RETURN_IF_ERROR(errors.status());
   }

@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   for (const optcache::config::Dataset& dataset : configuration->datasets) {
-    if (dataset.name.empty() || dataset.Address().empty()) std::abort();
-    if (configuration->PlanOf(dataset).dataset != dataset.name) std::abort();
+    if (dataset.name.empty() || optcache::api::AddressOf(dataset.spec.source).empty()) std::abort();
+    if (configuration->PlanOf(dataset).spec.dataset != dataset.name) std::abort();
   }
   return 0;
 }

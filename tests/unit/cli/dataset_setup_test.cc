@@ -23,9 +23,9 @@ class DatasetSetupTest : public testing::Test {
     std::filesystem::create_directories(folder_ + "/data/x");
     std::filesystem::create_directories(folder_ + "/state/manifests");
     dataset_.name = "images";
-    dataset_.file = config::FileSource{.path = folder_ + "/data"};
-    dataset_.order = dataset::Order::kPath;
-    dataset_.capacity = {.percent = 50};
+    dataset_.spec.source = api::FileSource{.path = folder_ + "/data"};
+    dataset_.spec.order = dataset::Order::kPath;
+    dataset_.spec.capacity = {.percent = 50};
   }
   void Write(const std::string& path, const std::string& content) {
     ASSERT_TRUE(WriteFileAtomically(folder_ + "/" + path, content).ok());
@@ -47,8 +47,8 @@ class DatasetSetupTest : public testing::Test {
 TEST_F(DatasetSetupTest, IndexesTheSource) {
   Write("data/x/a.jpg", "12345");
   Write("data/x/b.jpg", "123");
-  plan_.retention = api::Retention::kPin;
-  dataset_.limits = {.requests_per_second = 200};
+  plan_.spec.retention = api::Retention::kPin;
+  dataset_.spec.limits = {.requests_per_second = 200};
   const auto ready = SetUpNow();
   ASSERT_TRUE(ready) << ready.error().ToString();
   EXPECT_EQ(ready->spec.name, "default/images");
@@ -64,13 +64,13 @@ TEST_F(DatasetSetupTest, IndexesTheSource) {
 TEST_F(DatasetSetupTest, RefusesACapacityThatKeepsNoSample) {
   Write("data/x/a.jpg", std::string(400, 'a'));
   Write("data/x/b.jpg", std::string(200, 'b'));
-  dataset_.capacity = {.bytes = 30};
+  dataset_.spec.capacity = {.bytes = 30};
   const auto percent = SetUpNow();
   ASSERT_FALSE(percent);
   EXPECT_THAT(percent.error().message(), HasSubstr("did you mean 30%, or a number of bytes"));
-  dataset_.capacity = {.bytes = 299};
+  dataset_.spec.capacity = {.bytes = 299};
   ASSERT_FALSE(SetUpNow());
-  dataset_.capacity = {.bytes = 300};
+  dataset_.spec.capacity = {.bytes = 300};
   EXPECT_TRUE(SetUpNow());
 }
 
@@ -81,7 +81,7 @@ TEST_F(DatasetSetupTest, FindsAManifestOfTheSameSourceAgain) {
   EXPECT_EQ(SetUpNow()->spec.samples, 1U);
   EXPECT_THAT(said_, ElementsAre(HasSubstr("indexed earlier")));
   EXPECT_EQ(SetUpNow(/*reindex=*/true)->spec.samples, 2U);
-  dataset_.include = {"**/b.jpg"};
+  dataset_.spec.include = {"**/b.jpg"};
   EXPECT_EQ(SetUpNow()->spec.samples, 1U);
   EXPECT_THAT(said_, ElementsAre(HasSubstr("indexing"), HasSubstr("Left out: 1 object")));
 }
@@ -90,7 +90,7 @@ TEST_F(DatasetSetupTest, NamesTheDatasetWhoseSourceIsMissingOrEmpty) {
   const auto empty = SetUpNow();
   ASSERT_FALSE(empty);
   EXPECT_THAT(empty.error().message(), testing::StartsWith("dataset default/images: "));
-  dataset_.file->path = folder_ + "/nowhere";
+  dataset_.spec.source = api::FileSource{.path = folder_ + "/nowhere"};
   const auto missing = SetUpNow();
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message(), HasSubstr("/nowhere"));
@@ -98,10 +98,10 @@ TEST_F(DatasetSetupTest, NamesTheDatasetWhoseSourceIsMissingOrEmpty) {
 
 TEST_F(DatasetSetupTest, SaysWhatTheUserDoesNotGet) {
   Write("data/x/a.jpg", "12345");
-  dataset_.tiers = {config::Tier::kMemory, config::Tier::kDisk};
-  dataset_.placement.max_nodes = 3;
-  dataset_.capacity = {.bytes = 6};
-  dataset_.index_interval = std::chrono::hours(1);
+  dataset_.spec.on_disk = true;
+  dataset_.spec.placement.max_nodes = 3;
+  dataset_.spec.capacity = {.bytes = 6};
+  dataset_.spec.index_interval_seconds = 3600;
   EXPECT_EQ(SetUpNow()->notes.size(), 4U);
 }
 
@@ -111,7 +111,7 @@ TEST_F(DatasetSetupTest, NotesDigestsWhereTheyAreAskedFor) {
     return dataset::Manifest::Parse(*SetUpNow()->manifest).value().SampleDigest(0);
   };
   EXPECT_EQ(digest(), std::nullopt);
-  dataset_.verify = api::Verify::kDigest;
+  dataset_.spec.verify = api::Verify::kDigest;
   EXPECT_EQ(digest(), dataset::Sha256Of(AsBytes("12345")));
   EXPECT_THAT(said_, ElementsAre(HasSubstr("indexing"))) << "the manifest of before has none";
   EXPECT_EQ(digest(), dataset::Sha256Of(AsBytes("12345")));

@@ -47,10 +47,10 @@ std::string WithPlan(std::string_view spec) {
 TEST(Configuration, ReadsADatasetWithDefaults) {
   const Result<Configuration> configuration = ParseConfiguration(kImages, "f.yaml");
   ASSERT_TRUE(configuration) << configuration.error().ToString();
-  const Dataset expected{.name = "images",
-                         .name_space = "vision",
-                         .file = FileSource{.path = "/data"},
-                         .capacity = {.percent = 30}};
+  const Dataset expected{
+      .name = "images",
+      .name_space = "vision",
+      .spec = {.source = api::FileSource{.path = "/data"}, .capacity = {.percent = 30}}};
   EXPECT_EQ(configuration->datasets, std::vector{expected});
   EXPECT_EQ(expected.QualifiedName(), "vision/images");
 }
@@ -66,7 +66,7 @@ TEST(Configuration, ReadsWhatADatasetKeepsInAnyCase) {
   const auto configuration =
       ParseConfiguration(Replaced(kImages, "30%}", "30%, minCapacity: 1Gi}"), "f.yaml");
   ASSERT_TRUE(configuration) << configuration.error().ToString();
-  EXPECT_EQ(configuration->datasets[0].min_capacity, Capacity{.bytes = 1_GiB});
+  EXPECT_EQ(configuration->datasets[0].spec.min_capacity, api::Capacity{.bytes = 1_GiB});
   EXPECT_EQ(WithImages("30%}", "30%, minCapacity: 31%}"),
             "f.yaml:7: spec.cache.minCapacity: is above capacity: at most that");
 }
@@ -78,7 +78,7 @@ TEST(Configuration, ReadsWhoElseMayUseADataset) {
                                   "  cache:"),
                          "f.yaml");
   ASSERT_TRUE(configuration) << configuration.error().ToString();
-  EXPECT_EQ(configuration->datasets[0].access, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(configuration->datasets[0].spec.access, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(Configuration, ReadsEveryFieldOfAPlan) {
@@ -95,27 +95,30 @@ TEST(Configuration, ReadsEveryFieldOfAPlan) {
   ASSERT_TRUE(configuration) << configuration.error().ToString();
   const CachePlan expected{.name = "images",
                            .name_space = "vision",
-                           .dataset = "images",
                            .where = "f.yaml:5: spec.dataset",
-                           .retention = api::Retention::kLru,
-                           .objective = plan::Objective::kRequests,
-                           .jobs = {{.name = "j",
-                                     .sampler = {.kind = "TorchRandom",
-                                                 .seed = -3,
-                                                 .world_size = 2,
-                                                 .epochs = 5,
-                                                 .shuffle = false,
-                                                 .drop_last = true}}},
-                           .rollout = {.strategy = RolloutStrategy::kAllAtOnce,
-                                       .partition = 2,
-                                       .max_unavailable = "3",
-                                       .activate_at = ActivateAt::kNow,
-                                       .paused = true,
-                                       .acknowledge = true,
-                                       .abort = {.when_below_predicted_by = 0.1,
-                                                 .when_worse_than_previous_by = 0.2,
-                                                 .after = 4}},
-                           .revision_history_limit = 3};
+                           .spec = {.dataset = "images",
+                                    .retention = api::Retention::kLru,
+                                    .objective = plan::Objective::kRequests,
+                                    .jobs = {{.name = "j",
+                                              .sampler = api::JobSampler::kTorchRandom,
+                                              .seed = -3,
+                                              .world = 2,
+                                              .epochs = 5,
+                                              .shuffle = false,
+                                              .drop_last = true}},
+                                    .rollout = {.all_at_once = true,
+                                                .at_epoch_boundary = false,
+                                                .paused = true,
+                                                .acknowledge = true,
+                                                .partition = 2,
+                                                .max_unavailable = {.amount = 3, .percent = false},
+                                                .below_predicted_millionths = 100'000,
+                                                .worse_than_previous_millionths = 200'000,
+                                                .after = 4,
+                                                .progress_deadline_seconds = 60,
+                                                .epoch_deadline_seconds = 3600,
+                                                .restarted_at = "2027-01-15T08:00:00Z"},
+                                    .revision_history = 3}};
   EXPECT_EQ(configuration->plans, std::vector{expected});
 }
 
@@ -137,7 +140,8 @@ TEST(Configuration, ADatasetWithoutAPlanHasOneWithDefaults) {
   const auto configuration = ParseConfiguration(kImages, "f.yaml");
   ASSERT_TRUE(configuration);
   const CachePlan plan = configuration->PlanOf(configuration->datasets[0]);
-  EXPECT_EQ(plan, (CachePlan{.name = "images", .name_space = "vision", .dataset = "images"}));
+  EXPECT_EQ(plan,
+            (CachePlan{.name = "images", .name_space = "vision", .spec = {.dataset = "images"}}));
 }
 
 TEST(Configuration, NamesTheLineOfAnUnknownKeyAndTheKeysThereAre) {
@@ -203,9 +207,8 @@ TEST(Configuration, ReadsThePatienceWithTheSource) {
   const auto parsed = ParseConfiguration(
       Replaced(kImages, "    file:", "    patience: 1h30m\n    file:"), "f.yaml");
   ASSERT_TRUE(parsed) << parsed.error().message();
-  EXPECT_EQ(parsed->datasets.at(0).patience, std::chrono::minutes(90));
-  EXPECT_EQ(ParseConfiguration(kImages, "f.yaml")->datasets.at(0).patience,
-            std::chrono::minutes(10));
+  EXPECT_EQ(parsed->datasets.at(0).spec.patience_seconds, 5400);
+  EXPECT_EQ(ParseConfiguration(kImages, "f.yaml")->datasets.at(0).spec.patience_seconds, 0);
   EXPECT_EQ(WithImages("    file:", "    patience: 600\n    file:"),
             "f.yaml:6: spec.source.patience: '600', allowed: a span of time from 1s to 24h, "
             "written with h, m and s, for example 10m or 1h30m");
@@ -215,8 +218,8 @@ TEST(Configuration, ReadsTheIntervalOfIndexing) {
   const auto parsed = ParseConfiguration(
       Replaced(kImages, "  cache:", "  index: {interval: 12h}\n  cache:"), "f.yaml");
   ASSERT_TRUE(parsed) << parsed.error().message();
-  EXPECT_EQ(parsed->datasets.at(0).index_interval, std::chrono::hours(12));
-  EXPECT_EQ(ParseConfiguration(kImages, "f.yaml")->datasets.at(0).index_interval, std::nullopt);
+  EXPECT_EQ(parsed->datasets.at(0).spec.index_interval_seconds, 43'200);
+  EXPECT_EQ(ParseConfiguration(kImages, "f.yaml")->datasets.at(0).spec.index_interval_seconds, 0);
   EXPECT_EQ(WithImages("  cache:", "  index: {interval: 5m}\n  cache:"),
             "f.yaml:7: spec.index.interval: '5m', allowed: a span of time from 10m to 720h, "
             "written with h, m and s, for example 1h or 24h");
@@ -227,7 +230,7 @@ TEST(Configuration, ReadsThePricesOfTheSource) {
       Replaced(kImages, "  cache:", "  cost: {perRequest: \"0.0000004\", perGiB: 0.09}\n  cache:"),
       "f.yaml");
   ASSERT_TRUE(parsed) << parsed.error().message();
-  EXPECT_EQ(parsed->datasets.at(0).price,
+  EXPECT_EQ(parsed->datasets.at(0).spec.price,
             (dataset::StorePrice{.per_request = 0.0000004, .per_gib = 0.09}));
   EXPECT_EQ(
       WithImages("  cache:", "  cost: {perGiB: 4e-7}\n  cache:"),
@@ -243,8 +246,8 @@ TEST(Configuration, ReadsLimitsOfTheSource) {
                "  cache:", "  limits: {requestsPerSecond: 9, bytesPerSecond: 1Ki}\n  cache:"),
       "f.yaml");
   ASSERT_TRUE(parsed) << parsed.error().message();
-  EXPECT_EQ(parsed->datasets.at(0).limits,
-            (Limits{.requests_per_second = 9, .bytes_per_second = 1024}));
+  EXPECT_EQ(parsed->datasets.at(0).spec.limits,
+            (api::Limits{.requests_per_second = 9, .bytes_per_second = 1024}));
   EXPECT_EQ(
       WithImages("  cache:", "  limits: {requestsPerSecond: 0}\n  cache:"),
       "f.yaml:7: spec.limits.requestsPerSecond: '0', allowed: a whole number from 1 to 1000000");
@@ -284,7 +287,7 @@ TEST(Configuration, ABucketHasAnAddress) {
   text.replace(text.find(source), source.size(),
                "s3: {bucket: b, prefix: a/, endpoint: https://h, region: r, style: VirtualHost, "
                "requesterPays: true, listing: lists/train.txt}");
-  EXPECT_EQ(ParseConfiguration(text, "f.yaml")->datasets.at(0).Address(),
+  EXPECT_EQ(api::AddressOf(ParseConfiguration(text, "f.yaml")->datasets.at(0).spec.source),
             "s3://b/a/?endpoint=https%3A//h&region=r&style=virtual&requester-pays=true"
             "&listing=lists/train.txt");
 }
@@ -371,11 +374,6 @@ TEST(Configuration, RefusesWhatIsNotYaml) {
   EXPECT_EQ(ErrorOf(""), "f.yaml: empty, allowed: Dataset, CachePlan");
   EXPECT_EQ(ErrorOf(std::string_view("a\0b", 3)), "f.yaml: not a text file");
   EXPECT_EQ(ErrorOf("just words\n"), "f.yaml:1: document: not a mapping, allowed: {key: value}");
-}
-
-TEST(Capacity, IsBytesOrAShare) {
-  EXPECT_EQ((Capacity{.bytes = 7}).Of(1000), 7U);
-  EXPECT_EQ((Capacity{.percent = 30}).Of(1000), 300U);
 }
 
 }  // namespace
