@@ -31,16 +31,18 @@ class TellingCoordinator final : public net::HttpClient {
   void Tell(coordination::DesiredState state) {
     state.version = {.counter = ++told_};
     state_ = ToJson(state);
-    if (poll_) std::exchange(poll_, nullptr)(net::HttpResponse::Json(200, state_));
+    Answer();
   }
   void Send(net::HttpRequest request, Duration, net::HttpCallback callback) override {
     if (request.url.ends_with("/v1/report")) {
       reports.push_back(coordination::ParseReport(request.body).value());
       callback(net::HttpResponse::Json(200, R"({"member":1,"version":"0.1"})"));
     } else if (request.url.contains("/v1/manifests/")) {
-      callback({.status = 200, .body = std::string(manifest_.shared_bytes().view())});
+      callback(
+          net::HttpResponse{.status = 200, .body = std::string(manifest_.shared_bytes().view())});
     } else {
       poll_ = std::move(callback);
+      Answer();
     }
   }
   std::unique_ptr<net::HttpStream> Stream(net::HttpRequest, net::HttpStreamLimits,
@@ -50,9 +52,15 @@ class TellingCoordinator final : public net::HttpClient {
   std::vector<coordination::Report> reports;
 
  private:
+  void Answer() {
+    if (!poll_ || state_.empty()) return;
+    std::exchange(poll_,
+                  nullptr)(net::HttpResponse::Json(200, std::exchange(state_, std::string())));
+  }
+
   dataset::Manifest manifest_ = FollowedManifest();
   std::uint64_t told_ = 0;
-  std::string state_;
+  std::string state_;  // that is not told yet
   net::HttpCallback poll_;
 };
 
