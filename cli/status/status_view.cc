@@ -51,7 +51,7 @@ std::vector<std::string> RowOf(const DatasetStatus& dataset, std::string name) {
           FormatBytes(dataset.total_bytes),
           FormatBytes(dataset.capacity),
           FormatBytes(dataset.sum.used_bytes),
-          std::string(RetentionName(dataset.retention)),
+          std::string(coordination::RetentionName(dataset.retention)),
           PlanOf(dataset),
           PercentOf(dataset.ratios.predicted),
           PercentOf(dataset.ratios.observed),
