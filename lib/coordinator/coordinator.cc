@@ -471,8 +471,8 @@ DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
                      .capacities = dataset.planned_capacities,
                      .streams = dataset.planned_streams,
                      .namespaces = dataset.spec.namespaces,
-                     .manifest_members = dataset.manifest_members,
-                     .manifest_holders = dataset.manifest_holders};
+                     .manifest_members = dataset.placement.members(),
+                     .manifest_holders = dataset.placement.holders()};
   if (dataset.collection) state.inventory_wanted = dataset.collection->request;
   for (StreamState& planned : state.streams) {
     const auto stream = dataset.streams.find(planned.id);

@@ -30,6 +30,7 @@
 #include "coordination/revisions.h"
 #include "coordination/state.h"
 #include "coordination/status.h"
+#include "coordinator/manifest_placement.h"
 #include "coordinator/rate_book.h"
 #include "coordinator/read_ratios.h"
 #include "coordinator/savings_collector.h"
@@ -166,10 +167,7 @@ class Coordinator {
     RecentReads recent;
     HitRatios ended_ratios;  // as a stream ended: of the last passes, whose reports go with it
 
-    std::vector<MemberId> manifest_members;
-    std::vector<MemberId> manifest_holders;
-    std::size_t manifest_holders_total = 0;
-    std::optional<MonotonicTime> manifest_missed;  // since when members are there and none has it
+    ManifestPlacement placement;
     std::optional<MonotonicTime> store_silent_at;  // the last that was heard of a silent store
   };
   using Datasets = std::map<DatasetId, DatasetEntry>;

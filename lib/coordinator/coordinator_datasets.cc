@@ -16,7 +16,6 @@
 
 #include "capacity/capacity_split.h"
 #include "coordinator/coordinator.h"
-#include "coordinator/manifest_placement.h"
 #include "dataset/digest.h"
 
 namespace optcache::coordination {
@@ -230,13 +229,7 @@ void Coordinator::PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const 
          .placed = std::ranges::binary_search(dataset.granted, id, {}, &MemberCapacity::member),
          .holds = std::ranges::binary_search(entry.manifests, dataset.spec.manifest_digest)});
   }
-  dataset.manifest_holders_total = static_cast<std::size_t>(
-      std::ranges::count_if(candidates, [](const auto& candidate) { return candidate.holds; }));
-  dataset.manifest_members = WhoShallHold(candidates, dataset.manifest_members);
-  dataset.manifest_holders = WhomToAsk(candidates, dataset.manifest_holders);
-  const bool missed = !candidates.empty() && dataset.manifest_holders_total == 0;
-  if (!missed) dataset.manifest_missed.reset();
-  if (missed && !dataset.manifest_missed) dataset.manifest_missed = now;
+  dataset.placement.Place(candidates, now);
 }
 
 }  // namespace optcache::coordination

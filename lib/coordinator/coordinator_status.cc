@@ -210,10 +210,9 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
                        .total_bytes = spec.bytes,
                        .planned = dataset.planned,
                        .replanning = dataset.collection.has_value(),
-                       .manifest_holders = dataset.manifest_holders_total};
-  if (dataset.manifest_missed) {
-    status.manifest_missed_seconds = ToSeconds(now - *dataset.manifest_missed);
-  }
+                       .manifest_holders = dataset.placement.holders_total()};
+  if (const auto missed = dataset.placement.missed_since())
+    status.manifest_missed_seconds = ToSeconds(now - *missed);
   for (const MemberCapacity& share : dataset.capacities)
     status.capacity += share.bytes;
   PlanDigests digests;

@@ -41,4 +41,14 @@ std::vector<MemberId> WhomToAsk(std::span<const ManifestCandidate> candidates,
   return {chosen.begin(), chosen.end()};
 }
 
+void ManifestPlacement::Place(std::span<const ManifestCandidate> candidates, MonotonicTime now) {
+  holders_total_ = static_cast<std::size_t>(
+      std::ranges::count_if(candidates, [](const auto& candidate) { return candidate.holds; }));
+  members_ = WhoShallHold(candidates, members_);
+  holders_ = WhomToAsk(candidates, holders_);
+  const bool missed = !candidates.empty() && holders_total_ == 0;
+  if (!missed) missed_since_.reset();
+  if (missed && !missed_since_) missed_since_ = now;
+}
+
 }  // namespace optcache::coordination

@@ -4,9 +4,11 @@
 // it survives machines. Pure; the choice before is an input, so that it stays while it is good.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "coordination/state.h"
 
 namespace optcache::coordination {
@@ -29,5 +31,24 @@ std::vector<MemberId> WhoShallHold(std::span<const ManifestCandidate> candidates
 // At most kHoldersToAsk that hold it: first those chosen before, then by id. Ascending.
 std::vector<MemberId> WhomToAsk(std::span<const ManifestCandidate> candidates,
                                 std::span<const MemberId> before);
+
+// What was chosen last for one manifest. Not thread-safe: a value with one owner.
+class ManifestPlacement {
+ public:
+  // Of the members there are now; candidates ascend by member.
+  void Place(std::span<const ManifestCandidate> candidates, MonotonicTime now);
+
+  const std::vector<MemberId>& members() const { return members_; }  // WhoShallHold
+  const std::vector<MemberId>& holders() const { return holders_; }  // WhomToAsk
+  std::size_t holders_total() const { return holders_total_; }
+  // Since when there are candidates and none holds it; nullopt: one does.
+  std::optional<MonotonicTime> missed_since() const { return missed_since_; }
+
+ private:
+  std::vector<MemberId> members_;
+  std::vector<MemberId> holders_;
+  std::size_t holders_total_ = 0;
+  std::optional<MonotonicTime> missed_since_;
+};
 
 }  // namespace optcache::coordination

@@ -65,5 +65,31 @@ TEST(WhomToAsk, DropsWhoHasLostIt) {
   EXPECT_EQ(WhomToAsk(candidates, Members{1, 2}), (Members{2}));
 }
 
+TEST(ManifestPlacement, IsMissedFromWhenCandidatesCameUntilOneHoldsIt) {
+  ManifestPlacement placement;
+  const MonotonicTime begin{std::chrono::hours(1)};
+  const auto at = [begin](int seconds) { return begin + std::chrono::seconds(seconds); };
+  placement.Place({}, at(0));
+  EXPECT_EQ(placement.missed_since(), std::nullopt);
+  auto candidates = Candidates(4);
+  placement.Place(candidates, at(1));
+  placement.Place(candidates, at(2));
+  EXPECT_EQ(placement.missed_since(), at(1));
+  candidates[3].holds = true;
+  placement.Place(candidates, at(3));
+  EXPECT_EQ(placement.missed_since(), std::nullopt);
+  EXPECT_EQ(placement.holders_total(), 1U);
+  EXPECT_EQ(placement.holders(), (Members{4}));
+}
+
+TEST(ManifestPlacement, StaysWithItsChoice) {
+  ManifestPlacement placement;
+  auto candidates = Candidates(3);
+  placement.Place(candidates, {});
+  candidates.insert(candidates.begin(), ManifestCandidate{.member = 0, .holds = true});
+  placement.Place(candidates, {});
+  EXPECT_EQ(placement.members(), (Members{1, 2, 3}));
+}
+
 }  // namespace
 }  // namespace optcache::coordination
