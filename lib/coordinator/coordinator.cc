@@ -18,12 +18,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <span>
 #include <utility>
 
 #include "base/check.h"
 #include "coordination/codec.h"
-#include "coordinator/pass_sums.h"
 
 namespace optcache::coordination {
 namespace {
@@ -83,21 +83,6 @@ Version Known(const Report& report) {
           .counter = std::min(report.applied.counter, kMaxLearnedCounter)};
 }
 
-void AddCounters(const DatasetReport& from, DatasetReport& to) {
-  to.hits += from.hits;
-  to.peer_hits += from.peer_hits;
-  to.misses += from.misses;
-  to.miss_bytes += from.miss_bytes;
-  to.moves += from.moves;
-  to.moved_bytes += from.moved_bytes;
-  to.planned_misses += from.planned_misses;
-  to.covered_reads += from.covered_reads;
-  to.covered_hits += from.covered_hits;
-  to.passes.insert(to.passes.end(), from.passes.begin(), from.passes.end());
-  AddUp(to.passes);
-  KeepLatest(to.passes);
-}
-
 }  // namespace
 
 Coordinator::Coordinator(const CoordinatorOptions& options)
@@ -120,11 +105,7 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
   entry->heard = now;
   entry->applied = report.applied;
   if (savings_.Take(report)) AddSavings(report.savings);
-  const MemberEntry::Datasets before = std::exchange(entry->datasets, {});
-  for (const auto* list : {&report.datasets, &report.retiring}) {
-    for (const DatasetReport& dataset : *list)
-      TakeNumbers(dataset, before, *entry, now);
-  }
+  TakeNumbers(report, entry->member.id, now);
   if (!learning_ &&
       Known(report) > state_.version) {  // a coordinator that was started again goes on above
     state_.version = Known(report);
@@ -138,23 +119,35 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
                       .shares = ShareRates(report, entry->member.id, now)};
 }
 
-void Coordinator::TakeNumbers(const DatasetReport& report, const MemberEntry::Datasets& before,
-                              MemberEntry& entry, MonotonicTime now) {
+// What a member does not name any more it does not serve.
+void Coordinator::TakeNumbers(const Report& report, MemberId member, MonotonicTime now) {
+  std::set<const DatasetEntry*> named;
+  for (const auto* list : {&report.datasets, &report.retiring}) {
+    for (const DatasetReport& dataset : *list)
+      named.insert(TakeNumbers(dataset, member, now));
+  }
+  for (auto& [id, dataset] : datasets_) {
+    if (!named.contains(&dataset)) dataset.passes.Drop(member);
+  }
+}
+
+// nullptr: that manifest is not wanted.
+Coordinator::DatasetEntry* Coordinator::TakeNumbers(const DatasetReport& report, MemberId member,
+                                                    MonotonicTime now) {
   DatasetId id{.name = report.name, .manifest_digest = report.manifest_digest};
   if (const DatasetEntry* const present = Present(report.name);
       id.manifest_digest.empty() && present != nullptr) {
     id.manifest_digest = present->spec.manifest_digest;
   }
   const auto dataset = datasets_.find(id);
-  if (dataset == datasets_.end()) return;
+  if (dataset == datasets_.end()) return nullptr;
   if (report.store.silent > 0) dataset->second.store_silent_at = now;
   const auto& granted = dataset->second.granted;
-  const auto share =
-      std::ranges::lower_bound(granted, entry.member.id, {}, &MemberCapacity::member);
-  const bool departs = share != granted.end() && share->member == entry.member.id && share->departs;
+  const auto share = std::ranges::lower_bound(granted, member, {}, &MemberCapacity::member);
+  const bool departs = share != granted.end() && share->member == member && share->departs;
   if (departs && report.samples == 0) placement_is_due_ = true;  // it has given all away
-  if (!before.contains(id)) dataset->second.recent.LeaveOut(report);
-  entry.datasets.insert_or_assign(std::move(id), report);
+  dataset->second.passes.Take(member, report);
+  return &dataset->second;
 }
 
 void Coordinator::AddSavings(const SavingsBatch& batch) {
@@ -244,11 +237,8 @@ MemberId Coordinator::NewId() {
 void Coordinator::RemoveMember(MemberId id) {
   const auto found = members_.find(id);
   CHECK(found != members_.end());
-  for (const auto& [dataset_id, counters] : found->second.datasets) {
-    const auto dataset = datasets_.find(dataset_id);
-    if (dataset != datasets_.end()) AddCounters(counters, dataset->second.departed);
-  }
   for (auto& [name, dataset] : datasets_) {
+    dataset.passes.MemberHasGone(id);
     for (auto* generations : {&dataset.streams, &dataset.next_generations}) {
       for (auto& [stream_id, stream] : *generations)
         stream.ForgetMember(id);
@@ -300,7 +290,7 @@ void Coordinator::OnTick(MonotonicTime now) {
   for (auto& [id, dataset] : datasets_) {
     FollowTraces(dataset);
     Step(dataset, now);
-    if (dataset.recent.IsDue(now)) dataset.recent.Take(SumOf(dataset), now);
+    dataset.passes.FollowRecent(now);
   }
   Publish();
 }

@@ -31,8 +31,8 @@
 #include "coordination/state.h"
 #include "coordination/status.h"
 #include "coordinator/manifest_placement.h"
+#include "coordinator/pass_history.h"
 #include "coordinator/rate_book.h"
-#include "coordinator/read_ratios.h"
 #include "coordinator/savings_collector.h"
 #include "coordinator/trace_registry.h"
 #include "coordinator/tracked_stream.h"
@@ -113,14 +113,11 @@ class Coordinator {
     friend auto operator<=>(const DatasetId&, const DatasetId&) = default;
   };
   struct MemberEntry {
-    using Datasets = std::map<DatasetId, DatasetReport>;
-
     Member member;
     std::string metrics;
     std::uint64_t incarnation = 0;
     MonotonicTime heard;
     Version applied;
-    Datasets datasets;
     std::vector<std::string> manifests;  // ascending
   };
   struct Collection {
@@ -132,21 +129,16 @@ class Coordinator {
     std::string digest;
     std::shared_ptr<const std::string> bytes;
   };
-  // A whole pass of a stream that has ended, for a while: its host may not have seen it yet.
-  struct EndedPass {
-    PassStatus pass;
-    MonotonicTime ended_at;
-  };
   struct DatasetEntry {
     DatasetSpec spec;
     // Since when its Dataset has another manifest; nullopt: this is the present one.
     std::optional<MonotonicTime> retiring_since;
     std::vector<MemberCapacity> granted;     // by the present members, to all manifests together
     std::vector<MemberCapacity> capacities;  // of that: due to this one now
-    std::map<StreamId, TrackedStream> streams;
+    TrackedStreams streams;
     // Of jobs that are being started again: they take their stream's place when all of their ranks
     // read, or none of those before.
-    std::map<StreamId, TrackedStream> next_generations;
+    TrackedStreams next_generations;
     TraceRegistry traces;
     std::vector<std::string> refused;  // streams that do not fit, for status; bounded
 
@@ -161,14 +153,12 @@ class Coordinator {
     std::string base_digest;
     std::vector<NamedBytes> bases;  // this one's and the one's before
     std::optional<Collection> collection;
-    DatasetReport departed;  // counters of members that have gone
-    Savings saved;           // since this has been the present manifest
-    std::vector<EndedPass> ended_passes;
-    RecentReads recent;
-    HitRatios ended_ratios;  // as a stream ended: of the last passes, whose reports go with it
-
+    Savings saved;  // since this has been the present manifest
+    PassHistory passes;
     ManifestPlacement placement;
     std::optional<MonotonicTime> store_silent_at;  // the last that was heard of a silent store
+
+    ByteCount MeanSampleBytes() const { return spec.samples == 0 ? 0 : spec.bytes / spec.samples; }
   };
   using Datasets = std::map<DatasetId, DatasetEntry>;
   // What a plan made now would be made of; cuts are not set.
@@ -185,8 +175,9 @@ class Coordinator {
   MemberEntry* MemberNamed(std::string_view node);
   void Learn(MonotonicTime now);
   void TakeOffer(const Report& report, MemberEntry& entry);
-  void TakeNumbers(const DatasetReport& report, const MemberEntry::Datasets& before,
-                   MemberEntry& entry, MonotonicTime now);
+  void TakeNumbers(const Report& report, MemberId member, MonotonicTime now);
+  DatasetEntry* TakeNumbers(const DatasetReport& report, MemberId member, MonotonicTime now);
+  bool StaysListed(const Member& member, std::string_view dataset) const;
   void AddSavings(const SavingsBatch& batch);
   std::vector<DatasetShare> ShareRates(const Report& report, MemberId member, MonotonicTime now);
   void RemoveMember(MemberId id);
@@ -205,7 +196,6 @@ class Coordinator {
   static void Refuse(DatasetEntry& dataset, const std::string& stream);
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
   void EndStreams(DatasetEntry& dataset, MonotonicTime now) const;
-  static void ForgetPasses(DatasetEntry& dataset, StreamId stream);
   static void BeginNextGenerations(DatasetEntry& dataset);
 
   DatasetEntry* DatasetOf(const StreamReport& report);
@@ -249,11 +239,6 @@ class Coordinator {
   DatasetState Describe(const DatasetEntry& dataset) const;
   DatasetStatus StatusOf(const DatasetEntry& dataset, MonotonicTime now) const;
   static void AddRevisions(const DatasetEntry& dataset, DatasetStatus& status);
-  std::vector<PassStatus> PassesOf(const DatasetEntry& dataset) const;
-  void KeepEndedPasses(DatasetEntry& dataset, MonotonicTime now) const;
-  void AddPasses(const DatasetEntry& dataset, DatasetStatus& status) const;
-  HitRatios RatiosOf(const DatasetEntry& dataset, const DatasetStatus& status) const;
-  DatasetReport SumOf(const DatasetEntry& dataset) const;
   void AddStore(const DatasetEntry& dataset, MonotonicTime now, DatasetStatus& status) const;
   void AddNotes(const DatasetEntry& dataset, DatasetStatus& status) const;
   void NoteRetiring(const DatasetEntry& dataset, DatasetStatus& status) const;

@@ -162,6 +162,16 @@ void Coordinator::SplitCapacities() {
   }
 }
 
+// Whether a member that departs serves the Dataset; of one that stays a member, with samples.
+bool Coordinator::StaysListed(const Member& member, std::string_view dataset) const {
+  return std::ranges::any_of(datasets_, [&](const auto& item) {
+    if (item.first.name != dataset) return false;
+    const PassHistory::Reports& reports = item.second.passes.reports();
+    const auto said = reports.find(member.id);
+    return said != reports.end() && (member.leaving || said->second.samples > 0);
+  });
+}
+
 // Members that leave, and those on which it is placed no more, have a share of nothing, but what
 // they hold is in the next plan's base: it says where that goes. The latter only until they have
 // given it away.
@@ -174,10 +184,8 @@ std::vector<MemberCapacity> Coordinator::WithDeparting(std::vector<MemberCapacit
     const bool leaves = entry.member.leaving;
     const bool had_share = std::ranges::binary_search(before, id, {}, &MemberCapacity::member);
     if (!leaves && !had_share) continue;
-    const bool stays_listed = std::ranges::any_of(entry.datasets, [&](const auto& served) {
-      return served.first.name == dataset && (leaves || served.second.samples > 0);
-    });
-    if (stays_listed) shares.insert(place, {.member = id, .departs = !leaves});
+    if (StaysListed(entry.member, dataset))
+      shares.insert(place, {.member = id, .departs = !leaves});
   }
   return shares;
 }

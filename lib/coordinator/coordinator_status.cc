@@ -1,10 +1,9 @@
 // Describes the coordinator for people, from its fields at each call, and stores nothing.
 //
-// The idea: a number of a Dataset is the sum over its members' last reports and over `departed`,
-// the last reports of members that have gone, so counters do not fall when a node goes. Digests of
-// plans are compared only among nodes that have applied the planned version and that say which plan
-// they mean; those that differ from the most frequent digest are named, or all of them if there is
-// a tie. Notes are sentences for people, and the last step: they read the finished numbers.
+// The idea: the numbers of a Dataset are those of its PassHistory. Digests of plans are compared
+// only among nodes that have applied the planned version and that say which plan they mean; those
+// that differ from the most frequent digest are named, or all of them if there is a tie. Notes are
+// sentences for people, and the last step: they read the finished numbers.
 
 #include <algorithm>
 #include <array>
@@ -79,39 +78,6 @@ std::string Percent(ByteCount part, ByteCount whole) {
   return std::to_string(std::lround(percent)) + " %";
 }
 
-// Sums of the members' counters; the predicted ratio is weighted by requests, or plain before any.
-class Sum {
- public:
-  explicit Sum(DatasetReport departed) : sum_(std::move(departed)) {}
-
-  void Add(const DatasetReport& report) {
-    sum_.used_bytes += report.used_bytes;
-    sum_.disk_used_bytes += report.disk_used_bytes;
-    sum_.samples += report.samples;
-    sum_.hits += report.hits;
-    sum_.peer_hits += report.peer_hits;
-    sum_.misses += report.misses;
-    sum_.miss_bytes += report.miss_bytes;
-    sum_.moves += report.moves;
-    sum_.moved_bytes += report.moved_bytes;
-    sum_.planned_misses += report.planned_misses;
-    sum_.covered_reads += report.covered_reads;
-    sum_.covered_hits += report.covered_hits;
-    const double weight = 1.0 + static_cast<double>(report.hits + report.peer_hits + report.misses);
-    weighted_ += report.predicted_hit_ratio * weight;
-    weights_ += weight;
-  }
-  DatasetReport Finish() {
-    sum_.predicted_hit_ratio = weights_ > 0 ? weighted_ / weights_ : 0;
-    return sum_;
-  }
-
- private:
-  DatasetReport sum_;
-  double weighted_ = 0;
-  double weights_ = 0;
-};
-
 // The longest of these that `seconds` has reached; "" if none.
 std::string_view LongerThan(double seconds) {
   struct Step {
@@ -176,28 +142,16 @@ ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
               .disk = entry.member.disk,
               .silent_seconds = ToSeconds(now - entry.heard),
               .applied = entry.applied};
-    for (const auto& [dataset_id, dataset] : entry.datasets) {
-      member.used += dataset.used_bytes;
-      member.disk_used += dataset.disk_used_bytes;
+    for (const auto& [dataset_id, dataset] : datasets_) {
+      const auto said = dataset.passes.reports().find(id);
+      if (said == dataset.passes.reports().end()) continue;
+      member.used += said->second.used_bytes;
+      member.disk_used += said->second.disk_used_bytes;
     }
   }
   for (const auto& [id, dataset] : datasets_)
     (dataset.retiring_since ? status.retiring : status.datasets).push_back(StatusOf(dataset, now));
   return status;
-}
-
-// Of the members' reports, and of those that have gone.
-DatasetReport Coordinator::SumOf(const DatasetEntry& dataset) const {
-  const DatasetId id{.name = dataset.spec.name, .manifest_digest = dataset.spec.manifest_digest};
-  Sum sum(dataset.departed);
-  for (const auto& [_, entry] : members_) {
-    if (const auto report = entry.datasets.find(id); report != entry.datasets.end())
-      sum.Add(report->second);
-  }
-  DatasetReport all = sum.Finish();
-  all.name = id.name;
-  all.manifest_digest = id.manifest_digest;
-  return all;
 }
 
 DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime now) const {
@@ -216,11 +170,8 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   for (const MemberCapacity& share : dataset.capacities)
     status.capacity += share.bytes;
   PlanDigests digests;
-  for (const auto& [id, entry] : members_) {
-    const auto report =
-        entry.datasets.find({.name = spec.name, .manifest_digest = spec.manifest_digest});
-    if (report == entry.datasets.end()) continue;
-    const DatasetReport& counted = report->second;
+  for (const auto& [member, counted] : dataset.passes.reports()) {
+    const MemberEntry& entry = members_.at(member);
     status.nodes.push_back({.name = entry.member.name,
                             .used = counted.used_bytes,
                             .revision = counted.revision,
@@ -231,7 +182,9 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
     digests[{counted.revision, counted.plan}][counted.plan_digest].push_back(entry.member.name);
   }
   status.nodes_that_differ = WhoDiffers(digests);
-  status.sum = SumOf(dataset);
+  status.sum = dataset.passes.Sum();
+  status.sum.name = spec.name;
+  status.sum.manifest_digest = spec.manifest_digest;
   status.saved = dataset.saved;
   std::set<MemberId> readers;
   for (const auto& [id, stream] : dataset.streams) {
@@ -251,8 +204,8 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   }
   std::ranges::sort(status.readers);
   AddRevisions(dataset, status);
-  AddPasses(dataset, status);
-  status.ratios = RatiosOf(dataset, status);
+  status.passes = dataset.passes.Passes(dataset.streams);
+  status.ratios = dataset.passes.Ratios(status.passes, status.sum, dataset.MeanSampleBytes());
   AddStore(dataset, now, status);
   if (!dataset.retiring_since) AddNotes(dataset, status);
   return status;
@@ -263,18 +216,15 @@ void Coordinator::AddStore(const DatasetEntry& dataset, MonotonicTime now,
                            DatasetStatus& status) const {
   StoreStatus& store = status.store;
   if (dataset.store_silent_at) store.quiet_seconds = ToSeconds(now - *dataset.store_silent_at);
-  for (const auto& [_, entry] : members_) {
-    const auto found = entry.datasets.find(
-        {.name = dataset.spec.name, .manifest_digest = dataset.spec.manifest_digest});
-    if (found == entry.datasets.end()) continue;
-    const StoreReport& report = found->second.store;
+  for (const auto& [member, counted] : dataset.passes.reports()) {
+    const StoreReport& report = counted.store;
     store.answering += report.answering;
     store.silent += report.silent;
     if (!report.changed.empty()) store.changed = report.changed;
     if (report.silent == 0) continue;
     ++store.members_silent;
-    const double silent =
-        ToSeconds(std::chrono::milliseconds(report.silent_ms)) + ToSeconds(now - entry.heard);
+    const double silent = ToSeconds(std::chrono::milliseconds(report.silent_ms)) +
+                          ToSeconds(now - members_.at(member).heard);
     if (store.members_silent > 1 && silent <= store.silent_seconds) continue;
     store.silent_seconds = silent;
     store.cause = report.cause;

@@ -57,7 +57,7 @@ void Coordinator::TakeStream(const Report& from, const StreamReport& report, Mem
     if (!reads || !Supersede(dataset, report)) return;
     // Nodes may go on with what one has begun that this coordinator has not heard of yet.
     const Version generation = KnowsStreams(now) ? NextNumber() : Version{};
-    ForgetPasses(dataset, report.id);
+    dataset.passes.ForgetPasses(report.id);
     stream = dataset.streams.emplace(report.id, TrackedStream(report, generation, now)).first;
   }
   for (const RankReport& rank : report.ranks) {
@@ -144,7 +144,7 @@ bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
 }
 
 void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) const {
-  KeepEndedPasses(dataset, now);
+  dataset.passes.KeepEndedPasses(dataset.streams, dataset.MeanSampleBytes(), now);
   for (auto* generations : {&dataset.streams, &dataset.next_generations}) {
     std::erase_if(*generations, [&](const auto& item) {
       const TrackedStream& stream = item.second;
@@ -154,12 +154,6 @@ void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) const {
       stream.LoseRanks(now - options_.rank_silence);
   }
   BeginNextGenerations(dataset);
-}
-
-// What members that have gone counted of an earlier generation.
-void Coordinator::ForgetPasses(DatasetEntry& dataset, StreamId stream) {
-  std::erase_if(dataset.departed.passes,
-                [stream](const PassReport& pass) { return pass.stream == stream; });
 }
 
 void Coordinator::BeginNextGenerations(DatasetEntry& dataset) {
@@ -172,7 +166,7 @@ void Coordinator::BeginNextGenerations(DatasetEntry& dataset) {
       ++next;
       continue;
     }
-    ForgetPasses(dataset, id);
+    dataset.passes.ForgetPasses(id);
     dataset.streams.insert_or_assign(id, std::move(generation)).first->second.TakeOver();
     next = dataset.next_generations.erase(next);
   }

@@ -5,6 +5,7 @@
 // stream is.
 
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -149,5 +150,7 @@ class TrackedStream {
   double last_progress_ = 0;
   MonotonicTime progressed_at_;
 };
+
+using TrackedStreams = std::map<StreamId, TrackedStream>;
 
 }  // namespace optcache::coordination
