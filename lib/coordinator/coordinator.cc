@@ -239,10 +239,7 @@ void Coordinator::RemoveMember(MemberId id) {
   CHECK(found != members_.end());
   for (auto& [name, dataset] : datasets_) {
     dataset.passes.MemberHasGone(id);
-    for (auto* generations : {&dataset.streams, &dataset.next_generations}) {
-      for (auto& [stream_id, stream] : *generations)
-        stream.ForgetMember(id);
-    }
+    dataset.registry.ForgetMember(id);
   }
   rates_.Forget(id);
   names_.erase(found->second.member.name);
@@ -268,13 +265,8 @@ Status Coordinator::OnInventory(const Inventory& inventory) {
     return {Code::kInvalidArgument, "held: sample " + std::to_string(inventory.ids.back()) +
                                         " of " + std::to_string(dataset.spec.samples)};
   }
-  for (const RankPosition& position : inventory.positions) {
-    const auto stream = dataset.streams.find(position.stream);
-    if (stream == dataset.streams.end()) continue;
-    if (!stream->second.Has(position.rank, member->member.id)) continue;
-    stream->second.Reached(position.next);
-    if (position.planned) stream->second.NotePlanned(position.next);
-  }
+  for (const RankPosition& position : inventory.positions)
+    dataset.registry.NotePosition(position, member->member.id);
   dataset.collection->answers.insert_or_assign(member->member.id, inventory.ids);
   return OkStatus();
 }
@@ -288,7 +280,7 @@ void Coordinator::OnTick(MonotonicTime now) {
   PlaceDatasets(now);
   ShareGrants();
   for (auto& [id, dataset] : datasets_) {
-    FollowTraces(dataset);
+    dataset.registry.FollowTraces(dataset.planned_streams, dataset.spec.samples);
     Step(dataset, now);
     dataset.passes.FollowRecent(now);
   }
@@ -298,12 +290,8 @@ void Coordinator::OnTick(MonotonicTime now) {
 void Coordinator::OnPause(Duration pause) {
   for (auto& [id, entry] : members_)
     entry.heard += pause;
-  for (auto& [dataset_id, dataset] : datasets_) {
-    for (auto* generations : {&dataset.streams, &dataset.next_generations}) {
-      for (auto& [id, stream] : *generations)
-        stream.Forgive(pause);
-    }
-  }
+  for (auto& [id, dataset] : datasets_)
+    dataset.registry.Forgive(pause);
 }
 
 void Coordinator::RemoveSilentMembers(MonotonicTime now) {
@@ -324,13 +312,13 @@ Coordinator::PlanInputs Coordinator::InputsNow(const DatasetEntry& dataset) cons
   PlanInputs inputs{
       .assignment = {}, .trials = {}, .capacities = dataset.capacities, .streams = {}};
   TakeRevisions(dataset, inputs);
-  SetRates(dataset.streams, inputs.streams);
+  SetRates(dataset.registry.streams(), inputs.streams);
   return inputs;
 }
 
 // Whether a stream that is in no plan yet has just started, so that others may be about to.
 bool Coordinator::IsGathering(const DatasetEntry& dataset, MonotonicTime now) const {
-  return std::ranges::any_of(dataset.streams, [&](const auto& item) {
+  return std::ranges::any_of(dataset.registry.streams(), [&](const auto& item) {
     const auto& [id, stream] = item;
     return stream.AllRanksKnown() && !IsPlanned(dataset, id) &&
            now - stream.started_at() < options_.stream_gathering;
@@ -359,7 +347,8 @@ bool Coordinator::PlanIsDue(const DatasetEntry& dataset, const PlanInputs& input
     return true;
   }
   return now - dataset.planned_at >= options_.drift_interval &&
-         DriftOf(dataset.planned_streams, dataset.planned_progress, dataset.streams) > kMostDrift;
+         DriftOf(dataset.planned_streams, dataset.planned_progress, dataset.registry.streams()) >
+             kMostDrift;
 }
 
 void Coordinator::Step(DatasetEntry& dataset, MonotonicTime now) {
@@ -418,7 +407,7 @@ void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTim
   dataset.planned_streams = std::move(inputs.streams);
   dataset.planned_progress.clear();
   for (const StreamState& stream : dataset.planned_streams)
-    dataset.planned_progress.push_back(dataset.streams.at(stream.id).progress());
+    dataset.planned_progress.push_back(dataset.registry.streams().at(stream.id).progress());
   dataset.collection.reset();
 }
 
@@ -465,10 +454,11 @@ DatasetState Coordinator::Describe(const DatasetEntry& dataset) const {
                      .manifest_holders = dataset.placement.holders()};
   if (dataset.collection) state.inventory_wanted = dataset.collection->request;
   for (StreamState& planned : state.streams) {
-    const auto stream = dataset.streams.find(planned.id);
-    if (stream != dataset.streams.end()) planned.generation = stream->second.generation();
+    const auto stream = dataset.registry.streams().find(planned.id);
+    if (stream != dataset.registry.streams().end())
+      planned.generation = stream->second.generation();
   }
-  for (const auto& [id, stream] : dataset.streams) {
+  for (const auto& [id, stream] : dataset.registry.streams()) {
     if (IsPlanned(dataset, id)) continue;
     StreamState waiting = stream.State();
     waiting.complete = false;

@@ -34,8 +34,7 @@
 #include "coordinator/pass_history.h"
 #include "coordinator/rate_book.h"
 #include "coordinator/savings_collector.h"
-#include "coordinator/trace_registry.h"
-#include "coordinator/tracked_stream.h"
+#include "coordinator/stream_registry.h"
 
 namespace optcache::coordination {
 
@@ -135,12 +134,7 @@ class Coordinator {
     std::optional<MonotonicTime> retiring_since;
     std::vector<MemberCapacity> granted;     // by the present members, to all manifests together
     std::vector<MemberCapacity> capacities;  // of that: due to this one now
-    TrackedStreams streams;
-    // Of jobs that are being started again: they take their stream's place when all of their ranks
-    // read, or none of those before.
-    TrackedStreams next_generations;
-    TraceRegistry traces;
-    std::vector<std::string> refused;  // streams that do not fit, for status; bounded
+    StreamRegistry registry;
 
     // The plan in force: its inputs as they were fixed.
     Version planned;
@@ -190,18 +184,13 @@ class Coordinator {
 
   void TakeStream(const Report& from, const StreamReport& report, MemberId member,
                   MonotonicTime now);
-  TrackedStream* GenerationOf(DatasetEntry& dataset, const StreamReport& report,
-                              const RankReport& rank, MemberId member, MonotonicTime now);
   bool Supersede(DatasetEntry& dataset, const StreamReport& report);
-  static void Refuse(DatasetEntry& dataset, const std::string& stream);
   bool HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const;
   void EndStreams(DatasetEntry& dataset, MonotonicTime now) const;
-  static void BeginNextGenerations(DatasetEntry& dataset);
 
   DatasetEntry* DatasetOf(const StreamReport& report);
   std::vector<std::string> TracesWanted(const Report& report, MemberId member);
   std::size_t TraceBytesHeld() const;
-  static void FollowTraces(DatasetEntry& dataset);
   static Cut CutOf(const DatasetEntry& dataset, const StreamState& stream);
   static std::vector<StreamState> StillPlanned(const DatasetEntry& dataset);
 

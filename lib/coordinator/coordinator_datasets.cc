@@ -106,11 +106,11 @@ void Coordinator::EndSurplus(const std::string& dataset) {
   while (manifests.size() > 1 + kMaxRetiringOfDataset) {
     const auto oldest = manifests.begin() + 1;
     const auto unread = std::find_if(oldest, manifests.end(), [](const DatasetEntry* manifest) {
-      return manifest->streams.empty() && manifest->next_generations.empty();
+      return manifest->registry.empty();
     });
     const auto goes = unread == manifests.end() ? oldest : unread;
-    for (const auto& [id, stream] : (*goes)->streams)
-      Refuse(*manifests.front(), stream.name());
+    for (const auto& [id, stream] : (*goes)->registry.streams())
+      manifests.front()->registry.Refuse(stream.name());
     datasets_.erase({.name = dataset, .manifest_digest = (*goes)->spec.manifest_digest});
     manifests.erase(goes);
   }
@@ -121,15 +121,11 @@ void Coordinator::EndSurplus(const std::string& dataset) {
 // stream yet, which costs no payload bytes.
 void Coordinator::EndRetiring(MonotonicTime now) {
   for (auto& [id, dataset] : datasets_) {
-    if (!dataset.retiring_since) continue;
-    const DatasetEntry& present = *Present(id.name);
-    std::erase_if(dataset.streams, [&](const auto& item) {
-      return item.second.NobodyReads() && present.streams.contains(item.first);
-    });
+    if (dataset.retiring_since) dataset.registry.EndIdle(Present(id.name)->registry.streams());
   }
   std::erase_if(datasets_, [&](const auto& item) {
     const DatasetEntry& dataset = item.second;
-    return dataset.retiring_since && dataset.streams.empty() && dataset.next_generations.empty() &&
+    return dataset.retiring_since && dataset.registry.empty() &&
            now - *dataset.retiring_since > options_.stream_silence;
   });
 }
@@ -204,7 +200,7 @@ void Coordinator::ShareGrants() {
     for (const DatasetEntry* const manifest : manifests) {
       ManifestClaim& claim = claims.emplace_back();
       claim.in_force = manifest->planned_capacities;
-      for (const auto& [stream_id, stream] : manifest->streams)
+      for (const auto& [stream_id, stream] : manifest->registry.streams())
         claim.ranks += stream.world();
     }
     auto shares = ShareGrant(present.granted, claims);

@@ -55,7 +55,7 @@ std::vector<JobRecipe> JobsOf(const TrialSpec& trial, const std::vector<TrialSpe
 // The order of a stream of the dataset: what its ranks announce, else what `jobs` says.
 Recipe Coordinator::RecipeBy(const std::vector<JobRecipe>& jobs, const DatasetEntry& dataset,
                              const StreamState& stream) {
-  const TrackedStream& tracked = dataset.streams.at(stream.id);
+  const TrackedStream& tracked = dataset.registry.streams().at(stream.id);
   const Recipe* const by_job = RecipeOf(jobs, stream);
   if (by_job == nullptr || tracked.AnnouncesOrder() || !stream.conflict.empty())
     return tracked.recipe();
@@ -67,10 +67,10 @@ Recipe Coordinator::RecipeBy(const std::vector<JobRecipe>& jobs, const DatasetEn
 // Those that can be planned, in the order that the dataset's own revision gives them.
 std::vector<StreamState> Coordinator::WholeStreams(const DatasetEntry& dataset) {
   std::vector<StreamState> streams;
-  for (const auto& [id, stream] : dataset.streams) {
+  for (const auto& [id, stream] : dataset.registry.streams()) {
     if (!stream.AllRanksKnown()) continue;
     StreamState& state = streams.emplace_back(stream.State());
-    if (stream.TracesHold()) state.traces = dataset.traces.PassesOf(id);
+    if (stream.TracesHold()) state.traces = dataset.registry.traces().PassesOf(id);
     state.recipe = RecipeBy(dataset.spec.jobs, dataset, state);
   }
   return streams;

@@ -187,10 +187,10 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   status.sum.manifest_digest = spec.manifest_digest;
   status.saved = dataset.saved;
   std::set<MemberId> readers;
-  for (const auto& [id, stream] : dataset.streams) {
+  for (const auto& [id, stream] : dataset.registry.streams()) {
     const StreamState announced = stream.State();
     status.streams.push_back(optcache::coordination::StatusOf(
-        stream, announced, dataset.traces.PassesOf(id), IsPlanned(dataset, id)));
+        stream, announced, dataset.registry.traces().PassesOf(id), IsPlanned(dataset, id)));
     if (stream.AnnouncesOrder()) {
       status.streams.back().differs = DifferenceFrom(spec.jobs, announced);
     } else if (announced.conflict.empty() && RecipeOf(spec.jobs, announced) != nullptr) {
@@ -204,7 +204,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
   }
   std::ranges::sort(status.readers);
   AddRevisions(dataset, status);
-  status.passes = dataset.passes.Passes(dataset.streams);
+  status.passes = dataset.passes.Passes(dataset.registry.streams());
   status.ratios = dataset.passes.Ratios(status.passes, status.sum, dataset.MeanSampleBytes());
   AddStore(dataset, now, status);
   if (!dataset.retiring_since) AddNotes(dataset, status);
@@ -253,7 +253,7 @@ void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) c
                            ("inputs: " + SomeOf(status.nodes_that_differ)));
   }
   NoteRetiring(dataset, status);
-  for (const std::string& name : dataset.refused) {
+  for (const std::string& name : dataset.registry.refused()) {
     status.notes.push_back("stream " + name + " was refused: its manifest is not kept any more, " +
                            "it has the id of another stream, or there are too many streams or " +
                            "ranks");
@@ -262,15 +262,17 @@ void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) c
 
 void Coordinator::NoteRetiring(const DatasetEntry& dataset, DatasetStatus& status) const {
   for (const auto& [id, other] : datasets_) {
-    if (id.name != dataset.spec.name || !other.retiring_since || other.streams.empty()) continue;
+    if (id.name != dataset.spec.name || !other.retiring_since || other.registry.streams().empty())
+      continue;
     ByteCount share = 0;
     for (const MemberCapacity& capacity : other.capacities)
       share += capacity.bytes;
-    const bool one = other.streams.size() == 1;
-    status.notes.push_back((one ? "1 stream still reads"
-                                : std::to_string(other.streams.size()) + " streams still read") +
-                           " an earlier manifest (" + id.manifest_digest.substr(0, 12) +
-                           "), which has " + FormatBytes(share) + " of the capacity until then");
+    const bool one = other.registry.streams().size() == 1;
+    status.notes.push_back(
+        (one ? "1 stream still reads"
+             : std::to_string(other.registry.streams().size()) + " streams still read") +
+        " an earlier manifest (" + id.manifest_digest.substr(0, 12) + "), which has " +
+        FormatBytes(share) + " of the capacity until then");
   }
 }
 

@@ -1,10 +1,9 @@
-// Decides which streams a coordinator follows, and in which generation of a stream a rank reads.
+// Says which manifest a stream reads and whether there is room for it, and which lists of ids are
+// wanted.
 //
 // The idea: a stream that is not known begins if there is room for its ranks and no later
-// incarnation of it is known; earlier ones end (Supersede). A rank that was started again reads in
-// the stream's next generation, beside the ranks that go on in the present one. The next generation
-// takes the stream's place when all of its ranks are known, or when nobody reads in the present one
-// any more (BeginNextGenerations).
+// incarnation of it is known; earlier ones end (Supersede). What follows from reports of its ranks
+// its manifest's StreamRegistry knows.
 //
 // Invariants: the ranks of all streams together are bounded, where a stream counts with the larger
 // of its generations (HasRoomFor). A report of an id that is another stream's, or that finds no
@@ -12,13 +11,12 @@
 // kept.
 
 #include <algorithm>
+#include <utility>
 
 #include "coordinator/coordinator.h"
 
 namespace optcache::coordination {
 namespace {
-
-constexpr std::size_t kMaxRefusedNames = 8;
 
 std::size_t WorldOf(const StreamReport& report) {
   std::size_t world = 0;
@@ -29,147 +27,163 @@ std::size_t WorldOf(const StreamReport& report) {
 
 }  // namespace
 
-void Coordinator::TakeStream(const Report& from, const StreamReport& report, MemberId member,
-                             MonotonicTime now) {
+Coordinator::DatasetEntry* Coordinator::DatasetOf(const StreamReport& report) {
   const std::vector<DatasetEntry*> manifests = ManifestsOf(report.dataset);
-  if (manifests.empty()) return;
-  const bool reads =
-      std::ranges::any_of(report.ranks, [](const RankReport& r) { return !r.ended; });
   const auto found = std::ranges::find_if(manifests, [&](const DatasetEntry* manifest) {
     return manifest->spec.key == report.dataset_key;
   });
-  DatasetEntry* const known = found != manifests.end() ? *found
-                              : reads                  ? Adopt(from, report, now)
-                                                       : nullptr;
+  return found == manifests.end() ? nullptr : *found;
+}
+
+void Coordinator::TakeStream(const Report& from, const StreamReport& report, MemberId member,
+                             MonotonicTime now) {
+  DatasetEntry* const present = Present(report.dataset);
+  if (present == nullptr) return;
+  const bool reads =
+      std::ranges::any_of(report.ranks, [](const RankReport& r) { return !r.ended; });
+  DatasetEntry* known = DatasetOf(report);
+  if (known == nullptr && reads) known = Adopt(from, report, now);
   if (known == nullptr) {
-    if (reads) Refuse(*manifests.front(), report.name);
+    if (reads) present->registry.Refuse(report.name);
     return;
   }
-  DatasetEntry& dataset = *known;
-  auto stream = dataset.streams.find(report.id);
+  StreamRegistry& registry = known->registry;
   // Ids are hashes of name and incarnation. One id of two streams is a collision, or a node that
   // does not say the truth: nobody's ranks are taken for another's.
-  if (stream != dataset.streams.end() && (stream->second.name() != report.name ||
-                                          stream->second.incarnation() != report.incarnation)) {
-    return Refuse(dataset, report.name);
-  }
-  if (stream == dataset.streams.end()) {
-    if (!reads || !Supersede(dataset, report)) return;
+  if (registry.IsIdOfAnother(report)) return registry.Refuse(report.name);
+  if (!registry.streams().contains(report.id)) {
+    if (!reads || !Supersede(*known, report)) return;
     // Nodes may go on with what one has begun that this coordinator has not heard of yet.
     const Version generation = KnowsStreams(now) ? NextNumber() : Version{};
-    dataset.passes.ForgetPasses(report.id);
-    stream = dataset.streams.emplace(report.id, TrackedStream(report, generation, now)).first;
+    known->passes.ForgetPasses(report.id);
+    registry.Begin(report, generation, now);
   }
   for (const RankReport& rank : report.ranks) {
-    TrackedStream* const generation = GenerationOf(dataset, report, rank, member, now);
-    if (generation != nullptr) generation->Observe(rank, member, now);
+    if (registry.NeedsNextGeneration(report.id, rank)) {
+      if (!HasRoomFor(*known, report)) {
+        registry.Refuse(report.name);
+        continue;
+      }
+      registry.BeginNextGeneration(report, NextNumber(), now);
+    }
+    registry.Observe(report.id, rank, member, now);
   }
-}
-
-// In which generation of the stream a rank reads that is known: one that is started again goes into
-// the next, whichever ranks still read in this one. nullptr: there is no room for that.
-TrackedStream* Coordinator::GenerationOf(DatasetEntry& dataset, const StreamReport& report,
-                                         const RankReport& rank, MemberId member,
-                                         MonotonicTime now) {
-  TrackedStream& present = dataset.streams.at(report.id);
-  const auto next = dataset.next_generations.find(report.id);
-  if (next != dataset.next_generations.end()) {
-    const bool of_its_world =
-        rank.recipe.world == next->second.world() && rank.recipe.world != present.world();
-    const bool is_there = next->second.Has(rank.rank, member);
-    if (is_there || of_its_world || present.BeginsAnew(rank)) return &next->second;
-  }
-  if (!present.BeginsAnew(rank)) return &present;
-  if (!HasRoomFor(dataset, report)) {
-    Refuse(dataset, report.name);
-    return nullptr;
-  }
-  return &dataset.next_generations.emplace(report.id, TrackedStream(report, NextNumber(), now))
-              .first->second;
-}
-
-void Coordinator::Refuse(DatasetEntry& dataset, const std::string& stream) {
-  const bool noted = std::ranges::find(dataset.refused, stream) != dataset.refused.end();
-  if (!noted && dataset.refused.size() < kMaxRefusedNames) dataset.refused.push_back(stream);
 }
 
 // All generations of a stream take the room of the largest of them: the next takes the place of
 // this one.
 bool Coordinator::HasRoomFor(const DatasetEntry& dataset, const StreamReport& report) const {
-  std::size_t own = WorldOf(report);
-  std::size_t of_dataset = 0;
-  std::size_t of_all = 0;
-  bool is_known = false;
-  for (const auto& [dataset_id, each] : datasets_) {
-    for (const auto& [id, stream] : each.streams) {
-      const auto next = each.next_generations.find(id);
-      const std::size_t world = std::max<std::size_t>(
-          stream.world(), next == each.next_generations.end() ? 0 : next->second.world());
-      if (&each == &dataset && stream.name() == report.name) {
-        own = std::max(own, world);
-        is_known = true;
-        continue;
-      }
-      of_all += world;
-      if (&each == &dataset) of_dataset += world;
-    }
+  const StreamRegistry::RankCount count = dataset.registry.CountRanks(report.name);
+  const std::size_t of_dataset = count.others + std::max(WorldOf(report), count.named.value_or(0));
+  std::size_t of_all = of_dataset;
+  for (const auto& [id, other] : datasets_) {
+    if (&other != &dataset) of_all += other.registry.ranks();
   }
-  const bool is_one_more = !is_known && dataset.streams.size() >= kMaxStreams;
-  return !is_one_more && of_dataset + own <= kMaxRanksOfDataset && of_all + own <= kMaxRanks;
+  const bool is_one_more = !count.named && dataset.registry.streams().size() >= kMaxStreams;
+  return !is_one_more && of_dataset <= kMaxRanksOfDataset && of_all <= kMaxRanks;
 }
 
 // Whether a stream that is new may begin: there is room, and no later incarnation of it is known,
 // with whichever manifest. An earlier one ends.
 bool Coordinator::Supersede(DatasetEntry& dataset, const StreamReport& report) {
   if (!HasRoomFor(dataset, report)) {
-    Refuse(dataset, report.name);
+    dataset.registry.Refuse(report.name);
     return false;
   }
   const std::vector<DatasetEntry*> manifests = ManifestsOf(dataset.spec.name);
-  for (const DatasetEntry* const manifest : manifests) {
-    const bool outdated = std::ranges::any_of(manifest->streams, [&](const auto& item) {
-      return item.second.name() == report.name && item.second.incarnation() > report.incarnation;
-    });
-    if (outdated) return false;
-  }
-  for (DatasetEntry* const manifest : manifests) {
-    for (auto* generations : {&manifest->streams, &manifest->next_generations}) {
-      std::erase_if(*generations, [&](const auto& item) {
-        return item.second.name() == report.name &&
-               (manifest == &dataset || item.second.incarnation() < report.incarnation);
-      });
-    }
-  }
+  const bool outdated = std::ranges::any_of(
+      manifests, [&](const DatasetEntry* manifest) { return manifest->registry.HasLater(report); });
+  if (outdated) return false;
+  for (DatasetEntry* const manifest : manifests)
+    manifest->registry.EndEarlier(report);
+  dataset.registry.EndAll(report.name);
   return true;
 }
 
 void Coordinator::EndStreams(DatasetEntry& dataset, MonotonicTime now) const {
-  dataset.passes.KeepEndedPasses(dataset.streams, dataset.MeanSampleBytes(), now);
-  for (auto* generations : {&dataset.streams, &dataset.next_generations}) {
-    std::erase_if(*generations, [&](const auto& item) {
-      const TrackedStream& stream = item.second;
-      return stream.AllRanksEnded() || now - stream.heard() > options_.stream_silence;
-    });
-    for (auto& [id, stream] : *generations)
-      stream.LoseRanks(now - options_.rank_silence);
-  }
-  BeginNextGenerations(dataset);
+  dataset.passes.KeepEndedPasses(dataset.registry.streams(), dataset.MeanSampleBytes(), now);
+  const StreamRegistry::Silence silence{.rank = options_.rank_silence,
+                                        .stream = options_.stream_silence};
+  for (const StreamId begun : dataset.registry.EndStreams(silence, now))
+    dataset.passes.ForgetPasses(begun);
 }
 
-void Coordinator::BeginNextGenerations(DatasetEntry& dataset) {
-  for (auto next = dataset.next_generations.begin(); next != dataset.next_generations.end();) {
-    auto& [id, generation] = *next;
-    const auto present = dataset.streams.find(id);
-    const bool begins = present == dataset.streams.end() || present->second.NobodyReads() ||
-                        generation.AllRanksKnown();
-    if (!begins) {
-      ++next;
-      continue;
+// Some at once, while there is room for more.
+std::vector<std::string> Coordinator::TracesWanted(const Report& report, MemberId member) {
+  std::vector<std::string> wanted;
+  for (const StreamReport& stream : report.streams) {
+    DatasetEntry* dataset = nullptr;
+    for (const RankReport& rank : stream.ranks) {
+      if (rank.traces.empty()) continue;
+      if (dataset == nullptr) dataset = DatasetOf(stream);
+      if (dataset == nullptr || dataset->spec.retention != Retention::kOptimal) break;
+      for (const PassTrace& trace : rank.traces) {
+        if (wanted.size() == kMaxTracesWanted) return wanted;
+        if (!dataset->registry.WantsTrace(stream.id, member, trace) ||
+            TraceBytesHeld() + kMaxTraceBytes > kMaxTraceBytesInAll) {
+          continue;
+        }
+        wanted.push_back(trace.digest);
+      }
     }
-    dataset.passes.ForgetPasses(id);
-    dataset.streams.insert_or_assign(id, std::move(generation)).first->second.TakeOver();
-    next = dataset.next_generations.erase(next);
   }
+  return wanted;
+}
+
+std::size_t Coordinator::TraceBytesHeld() const {
+  std::size_t sum = 0;
+  for (const auto& [id, dataset] : datasets_)
+    sum += dataset.registry.traces().bytes_held();
+  return sum;
+}
+
+Status Coordinator::OnTrace(std::string_view node, std::string_view digest, std::string bytes) {
+  if (bytes.size() > kMaxTraceBytes || TraceBytesHeld() + bytes.size() > kMaxTraceBytesInAll) {
+    return {Code::kResourceExhausted,
+            "a list of " + std::to_string(bytes.size()) + " bytes: there is no room for it"};
+  }
+  const MemberEntry* const member = MemberNamed(node);
+  for (auto& [id, dataset] : datasets_) {
+    if (member != nullptr && dataset.registry.LacksTrace(member->member.id, digest))
+      return dataset.registry.TakeTrace(digest, std::move(bytes), dataset.spec.samples);
+  }
+  return {Code::kConflict, "the list " + std::string(digest) + " is not wanted"};
+}
+
+std::shared_ptr<const std::string> Coordinator::TraceBytes(std::string_view digest) const {
+  for (const auto& [id, dataset] : datasets_) {
+    if (auto bytes = dataset.registry.traces().Bytes(digest)) return bytes;
+  }
+  return nullptr;
+}
+
+// The plan in force without lists that no rank reads any more: their end asks for no other plan.
+std::vector<StreamState> Coordinator::StillPlanned(const DatasetEntry& dataset) {
+  std::vector<StreamState> streams = dataset.planned_streams;
+  for (StreamState& stream : streams) {
+    const auto tracked = dataset.registry.streams().find(stream.id);
+    if (tracked == dataset.registry.streams().end() || stream.traces.empty()) continue;
+    std::erase_if(stream.traces, [lowest = tracked->second.LowestPass()](const PassTrace& trace) {
+      return trace.pass < lowest;
+    });
+  }
+  return streams;
+}
+
+// Where the plan that is due decides from. What was read of a pass before its list was here has no
+// decision yet: this plan makes one.
+Cut Coordinator::CutOf(const DatasetEntry& dataset, const StreamState& stream) {
+  const TrackedStream& tracked = dataset.registry.streams().at(stream.id);
+  const auto before = std::ranges::find(dataset.planned_streams, stream.id, &StreamState::id);
+  const bool is_planned =
+      before != dataset.planned_streams.end() && before->generation == stream.generation;
+  Cut cut = is_planned ? tracked.Frontier() : tracked.FirstCut();
+  if (stream.traces.empty()) return cut;
+  const bool has_decisions =
+      is_planned &&
+      std::ranges::find(before->traces, cut.pass, &PassTrace::pass) != before->traces.end();
+  if (is_planned && !has_decisions && !tracked.IsPlannedIn(cut.pass)) cut.position = 0;
+  return std::max(cut, Cut{.pass = stream.traces.front().pass, .position = 0});
 }
 
 }  // namespace optcache::coordination
