@@ -1,7 +1,7 @@
 // Takes reports, fixes plans and publishes states. Streams, Datasets, lists of ids, revisions and
 // the status have files of their own, coordinator_*.cc.
 //
-//   OnReport    ─► the member, its offer, its numbers, its streams
+//   OnReport    ─► Membership, then each manifest's PassHistory, then its StreamRegistry
 //   OnInventory ─► an answer of the open collection
 //   OnTick      ─► silent members and ended streams go ─► PlaceDatasets, ShareGrants
 //               ─► for each manifest: FollowTraces, Step: is a plan due? ─► collect ─► FixPlan
@@ -22,15 +22,13 @@
 #include <span>
 #include <utility>
 
-#include "base/check.h"
 #include "coordination/codec.h"
 
 namespace optcache::coordination {
 namespace {
 
-// What a node may make this coordinator go on from. Ids and counters never get there by themselves,
-// and there is as much room again above.
-constexpr MemberId kMaxLearnedMember = MemberId{1} << 30U;
+// What a node may make this coordinator go on from. Counters never get there by themselves, and
+// there is as much room again above.
 constexpr std::uint64_t kMaxLearnedCounter = std::uint64_t{1} << 62U;
 constexpr std::uint32_t kCounterBits = 32;  // of a request's number, below the term
 constexpr std::size_t kBasesKept = 2;       // a node may still be fetching the one before
@@ -100,23 +98,23 @@ Result<ReportAnswer> Coordinator::OnReport(const Report& report, MonotonicTime n
                                       ", this coordinator has term " +
                                       std::to_string(options_.term) + ": it has been replaced");
   }
-  ASSIGN_OR_RETURN(MemberEntry* const entry, FindOrAdmit(report));
-  TakeOffer(report, *entry);
-  entry->heard = now;
-  entry->applied = report.applied;
+  ASSIGN_OR_RETURN(const Membership::Admission admission, members_.Admit(report, learning_));
+  const MemberId member = admission.member;
+  if (admission.gone) ForgetMember(*admission.gone);
+  if (members_.Take(member, report, now)) placement_is_due_ = true;
   if (savings_.Take(report)) AddSavings(report.savings);
-  TakeNumbers(report, entry->member.id, now);
+  TakeNumbers(report, member, now);
   if (!learning_ &&
       Known(report) > state_.version) {  // a coordinator that was started again goes on above
     state_.version = Known(report);
     nodes_are_ahead_ = true;
   }
   for (const StreamReport& stream : report.streams)
-    TakeStream(report, stream, entry->member.id, now);
-  return ReportAnswer{.member = entry->member.id,
+    TakeStream(report, stream, member, now);
+  return ReportAnswer{.member = member,
                       .version = state_.version,
-                      .traces_wanted = TracesWanted(report, entry->member.id),
-                      .shares = ShareRates(report, entry->member.id, now)};
+                      .traces_wanted = TracesWanted(report, member),
+                      .shares = ShareRates(report, member, now)};
 }
 
 // What a member does not name any more it does not serve.
@@ -157,24 +155,6 @@ void Coordinator::AddSavings(const SavingsBatch& batch) {
   }
 }
 
-// What the node is and offers, which decides what is placed there.
-void Coordinator::TakeOffer(const Report& report, MemberEntry& entry) {
-  entry.metrics = report.metrics;
-  const Member member{.id = entry.member.id,
-                      .name = report.node,
-                      .address = report.address,
-                      .capacity = report.leaving ? 0 : report.capacity,
-                      .disk = report.leaving ? 0 : report.disk,
-                      .manifest_url = report.manifest_url,
-                      .leaving = report.leaving};
-  std::vector<std::string> manifests = report.manifests;
-  std::ranges::sort(manifests);
-  if (member == entry.member && manifests == entry.manifests) return;
-  entry.member = member;
-  entry.manifests = std::move(manifests);
-  placement_is_due_ = true;
-}
-
 // A successor's version begins above all that nodes know, also if their term is higher: then the
 // Lease, which counts the terms, has been made again.
 void Coordinator::Learn(MonotonicTime now) {
@@ -185,70 +165,17 @@ void Coordinator::Learn(MonotonicTime now) {
   nodes_are_ahead_ = true;
 }
 
-// A node that was started again is another member: it holds nothing of what the old one held.
-Result<Coordinator::MemberEntry*> Coordinator::FindOrAdmit(const Report& report) {
-  if (report.member <= kMaxLearnedMember) next_member_ = std::max(next_member_, report.member + 1);
-  MemberEntry* const known = MemberNamed(report.node);
-  if (known != nullptr) {
-    if (report.incarnation == known->incarnation) return known;
-    if (report.incarnation < known->incarnation) {
-      return Error(Code::kConflict, "node " + report.node + " has been started again since");
-    }
-  }
-  if (known == nullptr && members_.size() >= kMaxMembers) {
-    return Error(Code::kResourceExhausted,
-                 "there are " + std::to_string(kMaxMembers) + " members already");
-  }
-  ASSIGN_OR_RETURN(const MemberId id, IdFor(report));
-  if (known != nullptr) RemoveMember(known->member.id);
-  MemberEntry& entry = members_[id];
-  names_[report.node] = id;
-  entry.member = {.id = id, .name = report.node, .address = {}, .capacity = 0};
-  entry.incarnation = report.incarnation;
-  return &entry;
-}
-
-Coordinator::MemberEntry* Coordinator::MemberNamed(std::string_view node) {
-  const auto found = names_.find(node);
-  return found == names_.end() ? nullptr : &members_.at(found->second);
-}
-
-// What a successor's predecessor has given is kept; anything else is new, and above all ids that
-// may still be reported.
-Result<MemberId> Coordinator::IdFor(const Report& report) {
-  if (!learning_) return NewId();
-  if (report.member == 0 || report.member > kMaxLearnedMember) {
-    return Error(Code::kUnavailable,
-                 "this coordinator has just begun and learns which members there are");
-  }
-  if (members_.contains(report.member)) {
-    return Error(Code::kUnavailable,
-                 "member " + std::to_string(report.member) + " is another node already");
-  }
-  return report.member;
-}
-
-MemberId Coordinator::NewId() {
-  while (next_member_ == 0 || members_.contains(next_member_))
-    ++next_member_;
-  return next_member_++;
-}
-
-void Coordinator::RemoveMember(MemberId id) {
-  const auto found = members_.find(id);
-  CHECK(found != members_.end());
+void Coordinator::ForgetMember(MemberId id) {
   for (auto& [name, dataset] : datasets_) {
     dataset.passes.MemberHasGone(id);
     dataset.registry.ForgetMember(id);
   }
   rates_.Forget(id);
-  names_.erase(found->second.member.name);
-  members_.erase(found);
   placement_is_due_ = true;
 }
 
 Status Coordinator::OnInventory(const Inventory& inventory) {
-  const MemberEntry* const member = MemberNamed(inventory.node);
+  const MemberEntry* const member = members_.Named(inventory.node);
   if (member == nullptr || member->incarnation != inventory.incarnation) {
     return {Code::kNotFound, "node " + inventory.node + " is no member"};
   }
@@ -273,7 +200,8 @@ Status Coordinator::OnInventory(const Inventory& inventory) {
 
 void Coordinator::OnTick(MonotonicTime now) {
   if (learning_) return Learn(now);  // what it has learned is for its host first
-  RemoveSilentMembers(now);
+  for (const MemberId gone : members_.RemoveSilent(options_.member_silence, now))
+    ForgetMember(gone);
   for (auto& [id, dataset] : datasets_)
     EndStreams(dataset, now);
   EndRetiring(now);
@@ -288,19 +216,9 @@ void Coordinator::OnTick(MonotonicTime now) {
 }
 
 void Coordinator::OnPause(Duration pause) {
-  for (auto& [id, entry] : members_)
-    entry.heard += pause;
+  members_.Forgive(pause);
   for (auto& [id, dataset] : datasets_)
     dataset.registry.Forgive(pause);
-}
-
-void Coordinator::RemoveSilentMembers(MonotonicTime now) {
-  std::vector<MemberId> gone;
-  for (const auto& [id, entry] : members_) {
-    if (now - entry.heard > options_.member_silence) gone.push_back(id);
-  }
-  for (const MemberId id : gone)
-    RemoveMember(id);
 }
 
 bool Coordinator::IsPlanned(const DatasetEntry& dataset, StreamId id) {
@@ -396,7 +314,8 @@ void Coordinator::FixPlan(DatasetEntry& dataset, PlanInputs inputs, MonotonicTim
   }
   std::vector<Holdings> holdings;
   for (auto& [member, ids] : dataset.collection->answers) {
-    if (members_.contains(member)) holdings.push_back({.member = member, .ids = std::move(ids)});
+    if (members_.entries().contains(member))
+      holdings.push_back({.member = member, .ids = std::move(ids)});
   }
   SetBase(dataset, MakePlanBase(std::move(holdings)));
   dataset.planned = {.term = options_.term, .counter = state_.version.counter + 1};
@@ -425,7 +344,7 @@ void Coordinator::SetBase(DatasetEntry& dataset, const PlanBase& base) {
 
 void Coordinator::Publish() {
   DesiredState next{.version = state_.version};
-  for (const auto& [id, entry] : members_)
+  for (const auto& [id, entry] : members_.entries())
     next.members.push_back(entry.member);
   for (const auto& [id, dataset] : datasets_)
     (dataset.retiring_since ? next.retiring : next.datasets).push_back(Describe(dataset));

@@ -31,6 +31,7 @@
 #include "coordination/state.h"
 #include "coordination/status.h"
 #include "coordinator/manifest_placement.h"
+#include "coordinator/membership.h"
 #include "coordinator/pass_history.h"
 #include "coordinator/rate_book.h"
 #include "coordinator/savings_collector.h"
@@ -111,14 +112,6 @@ class Coordinator {
     std::string manifest_digest;
     friend auto operator<=>(const DatasetId&, const DatasetId&) = default;
   };
-  struct MemberEntry {
-    Member member;
-    std::string metrics;
-    std::uint64_t incarnation = 0;
-    MonotonicTime heard;
-    Version applied;
-    std::vector<std::string> manifests;  // ascending
-  };
   struct Collection {
     RequestNumber request = 0;
     MonotonicTime deadline;
@@ -163,18 +156,13 @@ class Coordinator {
     std::vector<StreamState> streams;
   };
 
-  Result<MemberEntry*> FindOrAdmit(const Report& report);
-  Result<MemberId> IdFor(const Report& report);
-  MemberId NewId();
-  MemberEntry* MemberNamed(std::string_view node);
   void Learn(MonotonicTime now);
-  void TakeOffer(const Report& report, MemberEntry& entry);
   void TakeNumbers(const Report& report, MemberId member, MonotonicTime now);
   DatasetEntry* TakeNumbers(const DatasetReport& report, MemberId member, MonotonicTime now);
   bool StaysListed(const Member& member, std::string_view dataset) const;
   void AddSavings(const SavingsBatch& batch);
   std::vector<DatasetShare> ShareRates(const Report& report, MemberId member, MonotonicTime now);
-  void RemoveMember(MemberId id);
+  void ForgetMember(MemberId id);
 
   std::vector<DatasetEntry*> ManifestsOf(std::string_view dataset);
   DatasetEntry* Present(std::string_view dataset);
@@ -215,7 +203,6 @@ class Coordinator {
   Version NextNumber();
   RequestNumber NextRequest();
   static bool AllHaveAnswered(const DatasetEntry& dataset);
-  void RemoveSilentMembers(MonotonicTime now);
   void PlaceDatasets(MonotonicTime now);
   void SplitCapacities();
   std::vector<MemberCapacity> WithDeparting(std::vector<MemberCapacity> shares,
@@ -237,12 +224,10 @@ class Coordinator {
   bool nodes_are_ahead_ = false;  // some node knows a higher version than state_
   bool learning_ = false;
   std::optional<MonotonicTime> first_report_;
-  Version learned_;  // the highest that a node has reported meanwhile
-  MemberId next_member_ = 1;
+  Version learned_;                // the highest that a node has reported meanwhile
   std::uint64_t last_number_ = 0;  // the counter of the latest generation or request
   bool placement_is_due_ = true;   // members, what they offer or what is wanted has changed
-  std::map<MemberId, MemberEntry> members_;
-  std::map<std::string, MemberId, std::less<>> names_;  // of members_
+  Membership members_;
   Datasets datasets_;
   SavingsCollector savings_;
   RateBook rates_;

@@ -140,8 +140,8 @@ void Coordinator::PlaceDatasets(MonotonicTime now) {
 
 void Coordinator::SplitCapacities() {
   std::vector<Member> members;
-  members.reserve(members_.size());
-  for (const auto& [id, entry] : members_)
+  members.reserve(members_.entries().size());
+  for (const auto& [id, entry] : members_.entries())
     members.push_back(entry.member);
   std::vector<CapacityWish> wishes;
   for (const auto& [id, dataset] : datasets_) {
@@ -174,7 +174,7 @@ bool Coordinator::StaysListed(const Member& member, std::string_view dataset) co
 std::vector<MemberCapacity> Coordinator::WithDeparting(std::vector<MemberCapacity> shares,
                                                        const std::vector<MemberCapacity>& before,
                                                        const std::string& dataset) const {
-  for (const auto& [id, entry] : members_) {
+  for (const auto& [id, entry] : members_.entries()) {
     const auto place = std::ranges::lower_bound(shares, id, {}, &MemberCapacity::member);
     if (place != shares.end() && place->member == id) continue;
     const bool leaves = entry.member.leaving;
@@ -214,7 +214,7 @@ CapacityWish Coordinator::WishOf(const DatasetSpec& spec) const {
       .bytes = spec.capacity, .members = {}, .shares = {}, .with_disk = spec.with_disk};
   if (!spec.placed) return wish;
   wish.members.emplace();
-  for (const auto& [id, entry] : members_) {
+  for (const auto& [id, entry] : members_.entries()) {
     const auto place = std::ranges::lower_bound(*spec.placed, entry.member.name);
     if (place == spec.placed->end() || *place != entry.member.name) continue;
     wish.members->push_back(id);
@@ -226,7 +226,7 @@ CapacityWish Coordinator::WishOf(const DatasetSpec& spec) const {
 
 void Coordinator::PlaceManifest(DatasetEntry& dataset, MonotonicTime now) const {
   std::vector<ManifestCandidate> candidates;
-  for (const auto& [id, entry] : members_) {
+  for (const auto& [id, entry] : members_.entries()) {
     if (entry.member.manifest_url.empty() || entry.member.leaving) continue;
     candidates.push_back(
         {.member = id,

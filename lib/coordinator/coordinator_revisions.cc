@@ -96,9 +96,9 @@ void Coordinator::TakeRevisions(const DatasetEntry& dataset, PlanInputs& inputs)
       .name = spec.revision, .retention = spec.retention, .objective = spec.objective};
   std::vector<MemberId> updated;
   for (const MemberCapacity& capacity : inputs.capacities) {
-    const auto member = members_.find(capacity.member);
+    const auto member = members_.entries().find(capacity.member);
     const bool is_updated =
-        spec.update && member != members_.end() &&
+        spec.update && member != members_.entries().end() &&
         std::ranges::binary_search(spec.update->nodes, member->second.member.name);
     if (is_updated) updated.push_back(capacity.member);
   }

@@ -131,7 +131,7 @@ std::optional<std::string> OversizeNote(ByteCount capacity, ByteCount dataset_by
 
 ClusterStatus Coordinator::Snapshot(MonotonicTime now) const {
   ClusterStatus status{.version = state_.version};
-  for (const auto& [id, entry] : members_) {
+  for (const auto& [id, entry] : members_.entries()) {
     MemberStatus& member = status.members.emplace_back();
     member = {.id = id,
               .incarnation = entry.incarnation,
@@ -171,7 +171,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
     status.capacity += share.bytes;
   PlanDigests digests;
   for (const auto& [member, counted] : dataset.passes.reports()) {
-    const MemberEntry& entry = members_.at(member);
+    const MemberEntry& entry = members_.entries().at(member);
     status.nodes.push_back({.name = entry.member.name,
                             .used = counted.used_bytes,
                             .revision = counted.revision,
@@ -199,7 +199,7 @@ DatasetStatus Coordinator::StatusOf(const DatasetEntry& dataset, MonotonicTime n
     readers.insert(announced.node_of_rank.begin(), announced.node_of_rank.end());
   }
   for (const MemberId member : readers) {
-    if (const auto found = members_.find(member); found != members_.end())
+    if (const auto found = members_.entries().find(member); found != members_.entries().end())
       status.readers.push_back(found->second.member.name);
   }
   std::ranges::sort(status.readers);
@@ -224,7 +224,7 @@ void Coordinator::AddStore(const DatasetEntry& dataset, MonotonicTime now,
     if (report.silent == 0) continue;
     ++store.members_silent;
     const double silent = ToSeconds(std::chrono::milliseconds(report.silent_ms)) +
-                          ToSeconds(now - members_.at(member).heard);
+                          ToSeconds(now - members_.entries().at(member).heard);
     if (store.members_silent > 1 && silent <= store.silent_seconds) continue;
     store.silent_seconds = silent;
     store.cause = report.cause;
@@ -243,7 +243,7 @@ void Coordinator::AddNotes(const DatasetEntry& dataset, DatasetStatus& status) c
   ByteCount granted = 0;
   for (const MemberCapacity& share : dataset.granted)
     granted += share.bytes;
-  if (!members_.empty() && granted + members_.size() < spec.capacity) {
+  if (!members_.entries().empty() && granted + members_.entries().size() < spec.capacity) {
     const std::string offer = spec.with_disk > 0 ? "memory and disks give " : "memory gives ";
     status.notes.push_back("the members' " + offer + Percent(granted, spec.capacity) +
                            " of the capacity asked for (" + FormatBytes(spec.capacity) + ")");

@@ -142,7 +142,7 @@ Status Coordinator::OnTrace(std::string_view node, std::string_view digest, std:
     return {Code::kResourceExhausted,
             "a list of " + std::to_string(bytes.size()) + " bytes: there is no room for it"};
   }
-  const MemberEntry* const member = MemberNamed(node);
+  const MemberEntry* const member = members_.Named(node);
   for (auto& [id, dataset] : datasets_) {
     if (member != nullptr && dataset.registry.LacksTrace(member->member.id, digest))
       return dataset.registry.TakeTrace(digest, std::move(bytes), dataset.spec.samples);
