@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "api/fields.h"
 #include "api/limits.h"
@@ -129,11 +130,14 @@ void ReadSpec(Fields& spec, Place place, DatasetSpec& dataset) {
 
 ByteCount Capacity::Asked(ByteCount dataset_bytes) const {
   if (percent <= 0) return bytes;
-  return static_cast<ByteCount>(static_cast<double>(dataset_bytes) * percent / 100);
+  const double asked = static_cast<double>(dataset_bytes) * percent / 100;
+  constexpr ByteCount kMost = std::numeric_limits<ByteCount>::max();
+  return asked < static_cast<double>(kMost) ? static_cast<ByteCount>(asked) : kMost;
 }
 
+// A double does not have each size above 2^53: all is all.
 ByteCount Capacity::Of(ByteCount dataset_bytes) const {
-  return std::min(Asked(dataset_bytes), dataset_bytes);
+  return percent >= 100 ? dataset_bytes : std::min(Asked(dataset_bytes), dataset_bytes);
 }
 
 ByteCount DatasetSpec::GuaranteedOf(ByteCount dataset_bytes) const {

@@ -50,7 +50,8 @@ void ReadDlcMetadata(Fields& document, DlcPod& pod) {
     metadata.NeedSubdomain("name", pod.name);
     if (metadata.Has("namespace")) metadata.ReadLabel("namespace", pod.name_space);
     metadata.Read("labels", pod.labels, kMaxListItems, kMaxTextBytes);
-    metadata.Read("annotations", pod.annotations, kMaxListItems, kMaxTextBytes);
+    // kubectl keeps the whole object in one of them.
+    metadata.Read("annotations", pod.annotations, kMaxListItems, kMaxFileBytes);
     for (const char* const name : kServersFields)
       metadata.Ignore(name);
   });

@@ -163,7 +163,10 @@ constexpr auto kSidecarMetrics = std::to_array<Metric>({
      .help = "How many times as fast training would be if samples were there at once, once it is "
              "known",
      .not_shown = kInHeadspaceReport},
-    {.name = "optcache_loaders_attached", .kind = MetricKind::kGauge, .help = "Ranks attached"},
+    {.name = "optcache_loaders_attached",
+     .kind = MetricKind::kGauge,
+     .help = "Ranks attached",
+     .not_shown = "`optcache doctor` and `optcache explain` look at it"},
     {.name = "optcache_manifests_awaited",
      .kind = MetricKind::kGauge,
      .help = "Datasets whose manifest no node has given yet",

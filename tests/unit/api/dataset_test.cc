@@ -1,5 +1,7 @@
 #include "api/dataset.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -139,6 +141,15 @@ TEST(ParseDatasetSpec, SaysWhatIsWrongWithABucket) {
             "spec.source.s3.stsEndpoint: 'h', allowed: http://… or https://…");
   EXPECT_EQ(fault(R"("stsEndpoint": "https://h")"),
             "spec.source.s3.stsEndpoint: for roleARN alone, which is missing");
+}
+
+TEST(Capacity, AllOfADatasetIsAllOfIt) {
+  constexpr ByteCount kOdd = 545'216'262'686'861;  // 100 % of it by doubles is one byte less
+  constexpr ByteCount kHuge = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(Capacity{.percent = 100}.Of(kOdd), kOdd);
+  EXPECT_EQ(Capacity{.percent = 1000}.Of(kHuge), kHuge);
+  EXPECT_EQ(Capacity{.percent = 1000}.Asked(kHuge), std::numeric_limits<ByteCount>::max());
+  EXPECT_EQ(Capacity{.percent = 50}.Of(1000), 500U);
 }
 
 TEST(ParseDatasetSpec, AGuaranteeIsAtMostTheCapacity) {

@@ -40,6 +40,16 @@ std::string DlcErrorOf(std::string_view text) {
   return pods.error().message();
 }
 
+// `kubectl get -o yaml` prints the object that was applied in an annotation.
+TEST(ParseDlcPods, AnAnnotationMayBeLong) {
+  const std::string applied(20'000, 'x');
+  const auto pods = ParseDlcPods(
+      With("namespace: vision}", "namespace: vision, annotations: {applied: " + applied + "}}"),
+      "pod.yaml");
+  ASSERT_TRUE(pods) << pods.error().message();
+  EXPECT_EQ(pods->front().annotations.at("applied"), applied);
+}
+
 TEST(DlcPod, IsReadWithItsDefaults) {
   const auto pods = ParseDlcPods(kPod, "pod.yaml");
   ASSERT_TRUE(pods.has_value()) << pods.error().ToString();
